@@ -1,0 +1,58 @@
+"""What a run may vary, and what every asset opens: the workspace of the current data directory."""
+
+from __future__ import annotations
+
+import dagster as dg
+from pydantic import Field
+
+from rescue_pipeline import datadir
+from rescue_pipeline.bundle import DEMO_CORPUS
+from rescue_pipeline.corpus.source import from_datadir, resolve
+from rescue_pipeline.datadir import DataDirectory
+from rescue_pipeline.lake import Lake
+from rescue_pipeline.llm.registry import load_registry
+from rescue_pipeline.llm.workspace import Workspace
+from rescue_pipeline.schemas import LAKE_TABLES, TASKS
+from rescue_pipeline.settings import Settings
+from rescue_pipeline.warehouse import open_duckdb
+
+WAREHOUSE_POOL = "duckdb"
+"""Every step that opens rescue.duckdb holds this pool (one slot): DuckDB has one writer."""
+OWNERS = ["team:rescue_pipeline"]
+
+
+class RunOptions(dg.ConfigurableResource):  # type: ignore[type-arg]
+    """What one run asks: shown in the launchpad, set by the command line."""
+
+    protocol: str = Field(default="clean", description="how questions are asked: a file of assets/protocols")
+    tasks: list[str] = Field(default=list(TASKS), description="which of the six tasks")
+    models: list[str] = Field(default=[], description="only these models of the run's partitions; empty: all")
+    modalities: list[str] = Field(default=[], description="only these modalities of the run's partitions; empty: all")
+    limit: int | None = Field(default=None, description="at most this many questions per task (seeded, nested)")
+    judge: str | None = Field(default=None, description="the judge of er and vp; empty: the registry's choice")
+    allow_paid: bool = Field(default=False, description="permit requests to models that cost money")
+
+
+def open_datadir() -> DataDirectory:
+    """The current data directory, made on first use; a new one without a corpus gets the demo corpus."""
+    directory = datadir.current().create()
+    if directory.owner() is None:
+        source = resolve(DEMO_CORPUS)
+        directory.claim(source.corpus_id, source.description())
+    Lake(directory.lake).declare(LAKE_TABLES)
+    return directory
+
+
+def open_workspace() -> Workspace:
+    """Everything that asking, parsing and judging need; the corpus version is the one the warehouse holds."""
+    directory = open_datadir()
+    with open_duckdb(directory.warehouse, read_only=True) as connection:
+        row = connection.execute("select corpus_version from raw.corpus").fetchone()
+    assert row is not None, "raw.corpus has one row once a corpus is loaded"
+    return Workspace(
+        datadir=directory,
+        lake=Lake(directory.lake),
+        registry=load_registry(Settings().models_file),
+        corpus_id=from_datadir(directory).corpus_id,
+        corpus_version=row[0],
+    )

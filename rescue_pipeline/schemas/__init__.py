@@ -1,0 +1,49 @@
+"""Pandera models: one per table that crosses a Python boundary. They check types, vocabularies and keys of collected
+frames; rules about the benchmark itself live in dbt (derivations) and Great Expectations (the raw corpus)."""
+
+from rescue_pipeline.schemas.checking import check_table
+from rescue_pipeline.schemas.predictions import (
+    Answers,
+    Bertscores,
+    Judgements,
+    Plan,
+    Responses,
+)
+from rescue_pipeline.schemas.scores import Gradings, Items, Metrics
+from rescue_pipeline.schemas.tasks import Instances, Sessions, Turns, UnlabelledRows
+
+TASKS = ("er", "vp", "rpp", "itp", "stp", "ssp")
+JUDGED_TASKS = ("er", "vp")
+
+LAKE_TABLES = {
+    "sessions": Sessions,
+    "turns": Turns,
+    "instances": Instances,
+    "unlabelled_rows": UnlabelledRows,
+    "plan": Plan,
+    **{f"responses_{task}": Responses for task in TASKS},
+    **{f"answers_{task}": Answers for task in TASKS},
+    **{f"judge_responses_{task}": Responses for task in JUDGED_TASKS},
+    **{f"judgements_{task}": Judgements for task in JUDGED_TASKS},
+    **{f"bertscores_{task}": Bertscores for task in JUDGED_TASKS},
+    "metrics": Metrics,
+}
+
+__all__ = [
+    "JUDGED_TASKS",
+    "LAKE_TABLES",
+    "TASKS",
+    "Answers",
+    "Bertscores",
+    "Gradings",
+    "Instances",
+    "Items",
+    "Judgements",
+    "Metrics",
+    "Plan",
+    "Responses",
+    "Sessions",
+    "Turns",
+    "UnlabelledRows",
+    "check_table",
+]
