@@ -7,13 +7,14 @@ from collections.abc import Iterable
 
 import dagster as dg
 
-from rescue_pipeline.llm.workspace import Partition
 from rescue_pipeline.schemas.predictions import MODALITIES
 
 MODELS = dg.DynamicPartitionsDefinition(name="model")
 MODEL_BY_MODALITY = dg.MultiPartitionsDefinition(
     {"model": MODELS, "modality": dg.StaticPartitionsDefinition(MODALITIES)}
 )
+ONE_RUN = dg.BackfillPolicy.single_run()
+"""A batch of partitions is one run with one event loop, so that models wait for their providers side by side."""
 
 
 def partition_key(model: str, modality: str) -> str:
@@ -27,18 +28,3 @@ def add_models(instance: dg.DagsterInstance, models: Iterable[str]) -> list[str]
     if new:
         instance.add_dynamic_partitions("model", new)
     return new
-
-
-def partitions_of(
-    context: dg.AssetExecutionContext, protocol: str, models: list[str], modalities: list[str]
-) -> list[Partition]:
-    """The partitions of this step: those of the run's range, narrowed to `models` and `modalities` where given.
-
-    A range of Dagster keys is a rectangle between two corners, so it may span models that were not asked for.
-    """
-    keys = [key.keys_by_dimension for key in context.partition_keys if isinstance(key, dg.MultiPartitionKey)]
-    return [
-        Partition(model=key["model"], modality=key["modality"], protocol=protocol)
-        for key in keys
-        if (not models or key["model"] in models) and (not modalities or key["modality"] in modalities)
-    ]

@@ -7,16 +7,13 @@ from collections.abc import Iterator
 import dagster as dg
 
 from rescue_pipeline import progress
-from rescue_pipeline.defs.partitions import MODEL_BY_MODALITY, partition_key, partitions_of
-from rescue_pipeline.defs.resources import OWNERS, RunOptions, open_workspace
+from rescue_pipeline.defs.partitions import MODEL_BY_MODALITY, ONE_RUN, partition_key
+from rescue_pipeline.defs.resources import OWNERS, RunOptions, open_workspace, partitions_of
 from rescue_pipeline.llm.answering import parse_partition
 from rescue_pipeline.llm.asking import ask_partitions
 from rescue_pipeline.llm.planning import write_plan
 from rescue_pipeline.schemas import TASKS
 from rescue_pipeline.tasks.spec import asset_version
-
-ONE_RUN = dg.BackfillPolicy.single_run()
-"""A batch of partitions is one run with one event loop, so that models wait for their providers side by side."""
 
 
 @dg.multi_asset(
@@ -25,7 +22,8 @@ ONE_RUN = dg.BackfillPolicy.single_run()
         dg.AssetSpec(
             ["lake", "plan"],
             deps=[["lake", table] for table in ("instances", "sessions", "turns")],
-            description="One row per planned question: instance x model x modality x protocol x epoch, written before asking.",
+            description="One row per planned question: instance x model x modality x protocol x epoch, "
+            "written before anything is asked.",
             group_name="predict",
             owners=OWNERS,
             kinds={"python", "parquet"},
@@ -36,6 +34,7 @@ ONE_RUN = dg.BackfillPolicy.single_run()
     backfill_policy=ONE_RUN,
 )
 def plan_questions(context: dg.AssetExecutionContext, options: RunOptions) -> Iterator[dg.AssetMaterialization]:
+    """Render every question of the partition and note which request will carry it."""
     workspace = open_workspace()
     for partition in partitions_of(context, options):
         summary = write_plan(workspace, partition, options.tasks, options.limit)
@@ -44,3 +43,85 @@ def plan_questions(context: dg.AssetExecutionContext, options: RunOptions) -> It
             partition=partition_key(partition.model, partition.modality),
             metadata={"dagster/row_count": summary.planned, "protocol": partition.protocol},
         )
+
+
+@dg.multi_asset(
+    name="ask_models",
+    specs=[
+        dg.AssetSpec(
+            ["lake", f"responses_{task}"],
+            deps=[["lake", "plan"]],
+            description=f"One row per response to a question of {task}, as journaled: status, text, tokens, seconds.",
+            group_name="predict",
+            owners=OWNERS,
+            kinds={"python", "litellm", "parquet"},
+            code_version=asset_version(task),
+            skippable=True,
+        )
+        for task in TASKS
+    ],
+    partitions_def=MODEL_BY_MODALITY,
+    backfill_policy=ONE_RUN,
+    can_subset=True,
+)
+def ask_models(context: dg.AssetExecutionContext, options: RunOptions) -> Iterator[dg.AssetMaterialization]:
+    """Ask what has no final response yet; what was answered before is never asked again."""
+    tasks = selected_tasks(context, options, "responses")
+    summaries = ask_partitions(
+        open_workspace(),
+        partitions_of(context, options),
+        tasks,
+        options.limit,
+        allow_paid=options.allow_paid,
+        on_progress=progress.report,
+    )
+    for summary in summaries:
+        if summary.stopped_reason:
+            context.log.warning(f"{summary.partition.model}: stopped: {summary.stopped_reason}")
+        for task in tasks:
+            yield dg.AssetMaterialization(
+                ["lake", f"responses_{task}"],
+                partition=partition_key(summary.partition.model, summary.partition.modality),
+                metadata=summary.metadata(task),
+            )
+
+
+@dg.multi_asset(
+    name="parse_answers",
+    specs=[
+        dg.AssetSpec(
+            ["lake", f"answers_{task}"],
+            deps=[["lake", f"responses_{task}"], ["lake", "plan"]],
+            description=f"One row per planned question of {task} that has a response, parsed; a failure keeps its reason.",
+            group_name="predict",
+            owners=OWNERS,
+            kinds={"python", "pydantic", "parquet"},
+            code_version=asset_version(task),
+            skippable=True,
+        )
+        for task in TASKS
+    ],
+    partitions_def=MODEL_BY_MODALITY,
+    backfill_policy=ONE_RUN,
+    can_subset=True,
+)
+def parse_answers(context: dg.AssetExecutionContext, options: RunOptions) -> Iterator[dg.AssetMaterialization]:
+    """Parse the counting response of every planned question; asks nothing."""
+    workspace = open_workspace()
+    for partition in partitions_of(context, options):
+        for task in selected_tasks(context, options, "answers"):
+            summary = parse_partition(workspace, partition, task)
+            yield dg.AssetMaterialization(
+                ["lake", f"answers_{task}"],
+                partition=partition_key(partition.model, partition.modality),
+                metadata={"dagster/row_count": summary.rows, **summary.by_status},
+            )
+
+
+def selected_tasks(context: dg.AssetExecutionContext, options: RunOptions, table: str) -> list[str]:
+    """The tasks whose asset of this step is selected, in the benchmark's order."""
+    return [
+        task
+        for task in TASKS
+        if task in options.tasks and dg.AssetKey(["lake", f"{table}_{task}"]) in context.selected_asset_keys
+    ]

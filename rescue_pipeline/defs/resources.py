@@ -11,7 +11,7 @@ from rescue_pipeline.corpus.source import from_datadir, resolve
 from rescue_pipeline.datadir import DataDirectory
 from rescue_pipeline.lake import Lake
 from rescue_pipeline.llm.registry import load_registry
-from rescue_pipeline.llm.workspace import Workspace
+from rescue_pipeline.llm.workspace import Partition, Workspace
 from rescue_pipeline.schemas import LAKE_TABLES, TASKS
 from rescue_pipeline.settings import Settings
 from rescue_pipeline.warehouse import open_duckdb
@@ -56,3 +56,17 @@ def open_workspace() -> Workspace:
         corpus_id=from_datadir(directory).corpus_id,
         corpus_version=row[0],
     )
+
+
+def partitions_of(context: dg.AssetExecutionContext, options: RunOptions) -> list[Partition]:
+    """The partitions of this step: those of the run's range, narrowed to the options' models and modalities.
+
+    A range of Dagster keys is a rectangle between two corners, so it may span models that nobody asked for.
+    """
+    keys = [key.keys_by_dimension for key in context.partition_keys if isinstance(key, dg.MultiPartitionKey)]
+    return [
+        Partition(model=key["model"], modality=key["modality"], protocol=options.protocol)
+        for key in keys
+        if (not options.models or key["model"] in options.models)
+        and (not options.modalities or key["modality"] in options.modalities)
+    ]

@@ -1,0 +1,8 @@
+{%- set columns = [
+    'corpus_version', 'instance_id', 'task', 'model', 'generation', 'modality',
+    'protocol', 'epoch', 'answer_request_id', 'request_id', 'judge',
+    'judge_generation', 'judge_kind', 'status', 'similarity', 'pairing', 'content',
+    'reason'
+] %}
+
+{{ scores_lake_union('judgements', columns, judged_only=true) }}

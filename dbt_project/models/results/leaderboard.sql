@@ -1,0 +1,133 @@
+{%- set shown = [
+    ('itp', 'none', ['precision', 'recall', 'f1']),
+    ('rpp', 'none', ['accuracy_paper_base', 'accuracy', 'macro_f1']),
+    ('stp', 'none', ['recall_at_1', 'recall_at_3', 'mrr']),
+    ('ssp', 'none', ['recall_at_1', 'recall_at_3', 'mrr']),
+    ('er', 'llm', ['judge']),
+    ('er', 'none', ['intensity_match']),
+    ('er', 'llm', ['er_score']),
+    ('er', 'bertscore', ['bertscore_f1']),
+    ('vp', 'llm', ['judge', 'judge_total']),
+    ('vp', 'bertscore', ['bertscore_f1']),
+] %}
+with items as (
+    select
+        *,
+        unnest([scenario, 'both']) as shown_scenario
+    from {{ ref('items') }}
+    where scored
+),
+
+instances as (
+    select
+        corpus_version,
+        unnest([scenario, 'both']) as scenario
+    from {{ source('lake', 'instances') }}
+),
+
+metrics as (
+    select * from {{ ref('leaderboard_long') }}
+),
+
+planned as (
+    select
+        corpus_id,
+        {{ scores_cell() }},
+        shown_scenario as scenario,
+        count(*) as n_planned,
+        count(*) filter (where status not in ('ok', 'api_error', 'not_run')) as n_failed,
+        count(*) filter (where status in {{ scores_unanswered() }}) as n_unanswered
+    from items
+    group by all
+),
+
+existing as (
+    select
+        corpus_version,
+        scenario,
+        count(*) as n_instances
+    from instances
+    group by all
+),
+
+-- of several judges a row shows one: the first by name that graded all it should, else the first
+judges as (
+    select
+        {{ scores_cell() }},
+        scorer_kind,
+        scorer
+    from metrics
+    where scenario = 'both' and scorer_kind in ('llm', 'lexical')
+    group by all
+    qualify
+        row_number() over (
+            partition by {{ scores_cell(['scorer_kind']) }}
+            order by bool_and(complete) desc, count(distinct task) desc, scorer asc
+        ) = 1
+),
+
+-- BERTScores of two configurations are two scales: the column holds one, the one that covers most of the corpus version
+bertscorers as (
+    select
+        corpus_version,
+        scorer
+    from metrics
+    where scenario = 'both' and scorer_kind = 'bertscore'
+    group by all
+    qualify row_number() over (partition by corpus_version order by count(*) desc, scorer asc) = 1
+),
+
+displayed as (
+    select metrics.*
+    from metrics
+    left join judges
+        on
+            metrics.scorer = judges.scorer
+            and {{ scores_same_cell('metrics', 'judges', ['scorer_kind']) }}
+    left join bertscorers
+        on
+            metrics.scorer_kind = 'bertscore'
+            and metrics.scorer = bertscorers.scorer
+            and metrics.corpus_version = bertscorers.corpus_version
+    where
+        metrics.scorer_kind = 'none'
+        or judges.scorer is not null
+        or bertscorers.scorer is not null
+),
+
+pivoted as (
+    select
+        {{ scores_cell() }},
+        scenario,
+        {%- for task, kind, names in shown %}
+            {%- for name in names %}
+        max(value) filter (where task = '{{ task }}' and scorer_kind = '{{ kind }}' and metric = '{{ name }}')
+            as {{ name if name == 'er_score' else task ~ '_' ~ name }},
+            {%- endfor %}
+        {%- endfor %}
+        {%- for task in ['er', 'vp'] %}
+        max(value) filter (where task = '{{ task }}' and scorer_kind = 'lexical' and metric = 'judge')
+            as {{ task }}_lexical_judge,
+        {%- endfor %}
+        max(scorer) filter (where scorer_kind = 'llm') as judge,
+        max(scorer) filter (where scorer_kind = 'bertscore') as bertscore,
+        bool_and(complete) filter (where scorer_kind in ('none', 'llm')) as displayed_complete
+    from displayed
+    group by all
+)
+
+select
+    planned.corpus_id,
+    {{ scores_cell(relation='planned') }},
+    planned.scenario,
+    pivoted.* exclude ({{ scores_cell() }}, scenario, displayed_complete),
+    planned.n_planned,
+    planned.n_failed,
+    planned.n_unanswered,
+    planned.n_planned = existing.n_instances
+    and planned.n_unanswered = 0
+    and coalesce(pivoted.displayed_complete, true) as complete
+from planned
+inner join existing
+    on planned.corpus_version = existing.corpus_version and planned.scenario = existing.scenario
+left join pivoted on {{ scores_same_cell('planned', 'pivoted', ['scenario']) }}

@@ -1,0 +1,54 @@
+"""judge: grades of the free-text answers (emotion, viewpoints). Reads and writes the lake only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import dagster as dg
+
+from rescue_pipeline import progress
+from rescue_pipeline.defs.partitions import MODEL_BY_MODALITY, ONE_RUN, partition_key
+from rescue_pipeline.defs.predict import selected_tasks
+from rescue_pipeline.defs.resources import OWNERS, RunOptions, open_workspace, partitions_of
+from rescue_pipeline.llm.judges import judge_partitions
+from rescue_pipeline.schemas import JUDGED_TASKS
+from rescue_pipeline.tasks.judging import judge_template_sha256
+
+
+@dg.multi_asset(
+    name="judge_answers",
+    specs=[
+        dg.AssetSpec(
+            ["lake", f"judgements_{task}"],
+            deps=[["lake", f"answers_{task}"]],
+            description=f"One row per answer of {task} and judge: the grades, or that the judge failed.",
+            group_name="judge",
+            owners=OWNERS,
+            kinds={"python", "litellm", "parquet"},
+            code_version=judge_template_sha256(task),
+            skippable=True,
+        )
+        for task in JUDGED_TASKS
+    ],
+    partitions_def=MODEL_BY_MODALITY,
+    backfill_policy=ONE_RUN,
+    can_subset=True,
+)
+def judge_answers(context: dg.AssetExecutionContext, options: RunOptions) -> Iterator[dg.AssetMaterialization]:
+    """Grade every answer that was given; a failed answer needs no judge, a failed judge never becomes a score."""
+    tasks = selected_tasks(context, options, "judgements")
+    summaries = judge_partitions(
+        open_workspace(),
+        partitions_of(context, options),
+        tasks,
+        options.judge,
+        allow_paid=options.allow_paid,
+        on_progress=progress.report,
+    )
+    for summary in summaries:
+        for task in tasks:
+            yield dg.AssetMaterialization(
+                ["lake", f"judgements_{task}"],
+                partition=partition_key(summary.partition.model, summary.partition.modality),
+                metadata=summary.metadata(task),
+            )

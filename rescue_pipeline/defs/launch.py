@@ -1,0 +1,94 @@
+"""Starting the graph from Python: the same jobs that the UI runs, in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import dagster as dg
+
+from rescue_pipeline.defs.instance import PROCESS_TAG, end_dead_runs, this_process
+from rescue_pipeline.defs.partitions import add_models, partition_key
+from rescue_pipeline.errors import RescueError
+from rescue_pipeline.schemas.predictions import MODALITIES
+
+
+class Launcher:
+    """Runs jobs on the instance that DAGSTER_HOME names. `use_directory` comes first."""
+
+    def __init__(self) -> None:
+        from rescue_pipeline.definitions import defs
+
+        self._defs = defs
+        self._instance = dg.DagsterInstance.get()
+        self.ended = end_dead_runs(self._instance)
+
+    def __enter__(self) -> Launcher:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._instance.dispose()
+
+    def prepare(self) -> None:
+        self._run("prepare")
+
+    def publish(self) -> None:
+        self._run("publish")
+
+    def answer(self, models: Sequence[str], modalities: Sequence[str], options: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Ask and judge; returns the metadata of what each model's responses came to, one entry per partition and task."""
+        add_models(self._instance, models)
+        known = list(self._instance.get_dynamic_partitions("model"))
+        asked = [model for model in known if model in models]
+        chosen = [modality for modality in MODALITIES if modality in modalities]
+        keep = {"models": list(models), "modalities": list(modalities), **options}
+        result = self._run(
+            "answer",
+            {"resources": {"options": {"config": keep}}},
+            {
+                "dagster/asset_partition_range_start": partition_key(asked[0], chosen[0]),
+                "dagster/asset_partition_range_end": partition_key(asked[-1], chosen[-1]),
+            },
+            [f"lake/{table}" for table in _tables_of(options["tasks"])],
+        )
+        events = result.get_asset_materialization_events()
+        return [
+            {name: value.value for name, value in event.step_materialization_data.materialization.metadata.items()}
+            for event in events
+            if event.step_key == "ask_models"
+        ]
+
+    def _run(
+        self,
+        job: str,
+        config: Mapping[str, Any] | None = None,
+        tags: Mapping[str, str] | None = None,
+        selection: Sequence[str] | None = None,
+    ) -> dg.ExecuteInProcessResult:
+        quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+        try:
+            return self._defs.resolve_job_def(job).execute_in_process(
+                instance=self._instance,
+                run_config={**quiet, **(config or {})},
+                tags={PROCESS_TAG: this_process(), **(tags or {})},
+                asset_selection=[dg.AssetKey.from_user_string(key) for key in selection] if selection else None,
+            )
+        except Exception as error:
+            raise _explained(job, error) from error
+
+
+def _tables_of(tasks: Sequence[str]) -> list[str]:
+    from rescue_pipeline.schemas import JUDGED_TASKS
+
+    per_task = [f"{table}_{task}" for task in tasks for table in ("responses", "answers")]
+    return ["plan", *per_task, *(f"judgements_{task}" for task in tasks if task in JUDGED_TASKS)]
+
+
+def _explained(job: str, error: BaseException) -> BaseException:
+    """Our own error out of Dagster's wrapping; anything else by its type, named after the stage it ended."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, RescueError):
+            return cause
+        innermost, cause = cause, cause.__cause__
+    return RescueError(f"the {job} stage failed", found=f"{type(innermost).__name__}: {innermost}")

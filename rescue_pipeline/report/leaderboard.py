@@ -1,0 +1,169 @@
+"""The leaderboard: one row per model, one dot-and-whisker column per task, one table per condition and scenario."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rescue_pipeline.report.formatting import SCENARIO_NAMES, TASK_ORDER, count, metric_format, task_name
+from rescue_pipeline.report.reading import Rows
+from rescue_pipeline.report.scores import Condition, Entry, Scores, Slot, common, score_cell
+from rescue_pipeline.report.view import Cell, Column, Group, Row, Strip, Table, words
+
+_MAIN_METRICS = {
+    "itp": "f1",
+    "rpp": "accuracy",
+    "stp": "recall_at_1",
+    "ssp": "recall_at_1",
+    "er": "judge",
+    "vp": "judge",
+}
+WORD_OVERLAP = "word overlap, not comparable with an LLM judge"
+NO_INTERVALS = "intervals: not computed"
+
+
+@dataclass(frozen=True)
+class Board:
+    """One leaderboard. leaders: per column, the models that share its highest printed value (several: a tie)."""
+
+    condition: Condition
+    scenario: str
+    table: Table
+    leaders: list[list[Entry]]
+    ranked: list[Entry]
+    unranked: list[Entry]
+    has_intervals: bool
+
+
+def boards(scores: Scores, references: Rows) -> list[Board]:
+    """Condition by condition; in each both scenarios together, then couples, then families."""
+    shown = [row for row in references if row["shown_with_ours"]]
+    return [
+        board(scores, condition, scenario, shown)
+        for condition in scores.conditions
+        for scenario in SCENARIO_NAMES
+        if _has_scores(scores, condition, scenario)
+    ]
+
+
+def board(scores: Scores, condition: Condition, scenario: str, shown: Rows) -> Board:
+    """One table; the paper's rows stand in it only where they are comparable and were asked about plain text."""
+    slots = main_slots(scores, paper_base=bool(shown))
+    columns = [scores.column(condition, scenario, slot) for slot in slots]
+    leaders = [_leaders(rows, slot) for rows, slot in zip(columns, slots, strict=True)]
+    ranked, unranked = _ordered(scores, condition, columns, slots)
+    body = [
+        _row(scores, condition, scenario, entry, slots, columns, leaders) for entry in [*ranked, *unranked]
+    ]
+    groups = [Group(body)]
+    if shown and condition.modality == "dialogue":
+        groups.append(Group(_paper_rows(shown, scenario, slots), "Published in the paper, same corpus"))
+    has_intervals = any(row["ci_low"] is not None for rows in columns for row in rows)
+    table = Table(
+        title=f"{SCENARIO_NAMES[scenario]}, {condition.name}",
+        columns=[Column("Model", numeric=False), *map(_column, slots, columns)],
+        groups=groups,
+    )
+    return Board(condition, scenario, table, leaders, ranked, unranked, has_intervals)
+
+
+def main_slots(scores: Scores, *, paper_base: bool) -> list[Slot]:
+    """One column per task; er and vp one per LLM judge, or the word-overlap score while no LLM judged.
+
+    paper_base: count relation patterns over the paper's base, where its rows stand in the same table.
+    """
+    slots = []
+    for task in TASK_ORDER:
+        metric = "accuracy_paper_base" if task == "rpp" and paper_base else _MAIN_METRICS[task]
+        if metric != "judge":
+            slots.append(Slot(task, metric, "none", "none"))
+            continue
+        for kind in ("llm", "lexical"):
+            judged = [slot for slot in scores.slots(task, kind) if slot.metric == metric]
+            if judged:
+                break
+        slots += judged or [Slot(task, metric, "llm", "")]
+    return slots
+
+
+def _has_scores(scores: Scores, condition: Condition, scenario: str) -> bool:
+    slots = (slot for task in TASK_ORDER for slot in scores.slots(task))
+    return any(row["n_planned"] for slot in slots for row in scores.column(condition, scenario, slot))
+
+
+def _column(slot: Slot, rows: Rows) -> Column:
+    style = metric_format(slot.metric)
+    heading = f"{'Word overlap' if slot.kind == 'lexical' else style.name}, {style.unit}"
+    if slot.kind == "llm" and slot.scorer:
+        heading = f"{heading}, {slot.scorer}"
+    size, chance = common(row["n"] for row in rows if row["complete"]), common(row["chance"] for row in rows)
+    details = [f"n = {count(size)}"] if size is not None else []
+    details += [f"chance {style.text(chance)}"] if chance is not None else []
+    return Column(task_name(slot.task), heading, " · ".join(details), ends=style.ends)
+
+
+def _row(
+    scores: Scores,
+    condition: Condition,
+    scenario: str,
+    entry: Entry,
+    slots: list[Slot],
+    columns: list[Rows],
+    leaders: list[list[Entry]],
+) -> Row:
+    cells = [Cell(scores.name(entry))]
+    for slot, rows, best in zip(slots, columns, leaders, strict=True):
+        size = common(row["n"] for row in rows if row["complete"])
+        row = scores.get(condition, scenario, entry, slot)
+        cells.append(score_cell(row, metric_format(slot.metric), common_n=size, strong=entry in best))
+    return Row(cells)
+
+
+def _leaders(rows: Rows, slot: Slot) -> list[Entry]:
+    """Who has the highest printed value among complete cells; nobody when there is nothing to compare."""
+    style = metric_format(slot.metric)
+    ranked = [row for row in rows if _is_ranked(row)]
+    if len(ranked) < 2:
+        return []
+    best = max(float(style.text(row["value"])) for row in ranked)
+    return [Entry(row["model"], row["generation"]) for row in ranked if float(style.text(row["value"])) == best]
+
+
+def _is_ranked(row: dict[str, Any]) -> bool:
+    return bool(row["complete"]) and row["value"] is not None
+
+
+def _ordered(
+    scores: Scores, condition: Condition, columns: list[Rows], slots: list[Slot]
+) -> tuple[list[Entry], list[Entry]]:
+    """Models by their average place over the columns; those with an incomplete or missing cell apart, by name."""
+    places: dict[Entry, list[int]] = {entry: [] for entry in scores.entries(condition)}
+    filled = [
+        (rows, metric_format(slot.metric)) for rows, slot in zip(columns, slots, strict=True) if any(map(_is_ranked, rows))
+    ]
+    for rows, style in filled:
+        values = {Entry(row["model"], row["generation"]): style.text(row["value"]) for row in rows if _is_ranked(row)}
+        for entry, value in values.items():
+            places[entry].append(sum(float(other) > float(value) for other in values.values()))
+    ranked = [entry for entry, found in places.items() if filled and len(found) == len(filled)]
+    unranked = [entry for entry in places if entry not in ranked]
+    return sorted(ranked, key=lambda entry: (sum(places[entry]), entry)), unranked
+
+
+def _paper_rows(shown: Rows, scenario: str, slots: list[Slot]) -> list[Row]:
+    figures = {(row["model"], row["task"], row["metric"]): row for row in shown if row["scenario"] == scenario}
+    rows = []
+    for model in sorted({model for model, *_ in figures}):
+        cells = [_paper_cell(figures.get((model, slot.task, slot.metric)), slot) for slot in slots]
+        rows.append(Row([Cell(f"{model}, paper"), *cells], quiet=True))
+    return rows
+
+
+def _paper_cell(figure: dict[str, Any] | None, slot: Slot) -> Cell:
+    style = metric_format(slot.metric)
+    if figure is None:
+        return words("no figure")
+    if figure["comparable"] == "no" or slot.kind == "lexical":
+        return words("not comparable")
+    hollow = Strip(hollow=style.position(figure["value"]))
+    return replace(words(style.text(figure["value"]), f"comparable: {figure['comparable']}"), strip=hollow)

@@ -1,0 +1,72 @@
+"""The Jinja templates below assets/prompts/: rendering them, and the hash over the files that a template really uses."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, meta
+
+from rescue_pipeline.bundle import ASSETS
+
+PROMPTS = ASSETS / "prompts"
+
+
+@cache
+def _environment(folder: Path) -> Environment:
+    # autoescape stays off: prompts are plain text, and what a session says must reach the model byte for byte
+    return Environment(
+        loader=FileSystemLoader(folder),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,  # noqa: S701
+    )
+
+
+def render(folder: Path, name: str, **values: Any) -> str:
+    """The text of a template; a value that is missing raises, and values are never read as templates."""
+    return _environment(folder).get_template(name).render(values)
+
+
+def used_files(folder: Path, name: str) -> list[Path]:
+    """The template and all that it extends or includes, sorted."""
+    found: set[str] = set()
+    waiting = [name]
+    while waiting:
+        current = waiting.pop()
+        if current in found:
+            continue
+        found.add(current)
+        syntax = _environment(folder).parse((folder / current).read_text(encoding="utf-8"))
+        waiting += [reference for reference in meta.find_referenced_templates(syntax) if reference]
+    return [folder / file for file in sorted(found)]
+
+
+def sha256_of(files: Iterable[Path], *extra: str) -> str:
+    """A hash over names and contents of `files` (in the order given) and over `extra` strings."""
+    digest = hashlib.sha256()
+    for file in files:
+        content = file.read_bytes()
+        digest.update(f"{file.name}\0{len(content)}\0".encode())
+        digest.update(content)
+    for text in extra:
+        digest.update(f"{len(text)}\0{text}".encode())
+    return digest.hexdigest()
+
+
+def delimiter(kind: str, *texts: str) -> str:
+    """A tag name for quoting `texts` that occurs in none of them, so that no text can close its own quotation.
+
+    It depends on the texts alone: the same question is always the same bytes.
+    """
+    joined = "\0".join(texts)
+    attempt = 0
+    while True:
+        code = hashlib.sha256(f"{attempt}\0{joined}".encode("utf-8", "surrogatepass")).hexdigest()[:8]
+        if code not in joined:
+            return f"{kind}-{code}"
+        attempt += 1
