@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from rescue_pipeline import __version__, console, datadir
+from rescue_pipeline import __version__, console, datadir, printing
 from rescue_pipeline.errors import RescueError, UsageError
 
 app = typer.Typer(
@@ -29,7 +29,7 @@ Name = Annotated[str | None, typer.Option("--name", help="name of the corpus (de
 Transcripts = Annotated[Path | None, typer.Option(help="folder of .srt/.vtt files (default: beside the corpus)")]
 Encoding = Annotated[str | None, typer.Option(help="of the corpus's files, when not UTF-8 (cp1252)")]
 Listed = Annotated[str | None, typer.Option(metavar="A,B")]
-Limit = Annotated[int | None, typer.Option(help="at most N questions per task (seeded; the first 10 are among the first 20)")]
+Limit = Annotated[int | None, typer.Option(help="at most N questions per task; the first 10 are among the first 20")]
 Judge = Annotated[str | None, typer.Option(help="the model that grades er and vp (default: the registry's judge)")]
 Yes = Annotated[bool, typer.Option("--yes", help="ask models that cost money")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="no progress")]
@@ -100,18 +100,18 @@ def _run(
     registry = load_registry(Settings().models_file)
     request = running.RunRequest(
         source=resolve(corpus, name=name, transcripts=transcripts, encoding=encoding),
-        models=models or [entry.id for entry in registry.enabled() if not entry.judge],
+        models=[entry.id for entry in registry.resolve(models or None)],
         tasks=[task for task in TASKS if task in tasks] if tasks and set(tasks) <= set(TASKS) else tasks or TASKS,
         modalities=modalities or ["dialogue"],
         **options,  # type: ignore[arg-type]
     )
     request.check(registry)
     directory = running.use_corpus(request.source)
-    console.print_place(directory, request.source.corpus_id, datadir.n_sessions(directory))
+    console.print_place(directory, request.source.corpus_id, running.n_sessions(directory))
     with console.stages(quiet):
         outcome = running.run(request)
-    console.print_leaderboard(directory)
-    console.print_outcome(outcome)
+    printing.print_leaderboard(directory)
+    printing.print_outcome(outcome)
     raise typer.Exit(outcome.exit_code)
 
 
@@ -127,8 +127,8 @@ def import_predictions(
     directory = _current()
     with console.stages(quiet):
         outcome = running.import_file(directory, file, model)
-    console.print_leaderboard(directory)
-    console.print_outcome(outcome)
+    printing.print_leaderboard(directory)
+    printing.print_outcome(outcome)
     raise typer.Exit(outcome.exit_code)
 
 
@@ -138,7 +138,7 @@ def models_list() -> None:
     from rescue_pipeline.llm.registry import load_registry
     from rescue_pipeline.settings import Settings
 
-    console.print_models(load_registry(Settings().models_file))
+    printing.print_models(load_registry(Settings().models_file))
 
 
 @models_app.command("check")
@@ -149,9 +149,9 @@ def models_check(ids: Annotated[list[str] | None, typer.Argument()] = None, yes:
     from rescue_pipeline.settings import Settings
 
     registry = load_registry(Settings().models_file)
-    entries = [registry.get(name) for name in ids] if ids else registry.enabled()
+    entries = registry.resolve(ids or None)
     checks = check_models(registry, [entry.id for entry in entries])
-    console.print_checks(checks)
+    printing.print_checks(checks)
     raise typer.Exit(0 if all(check.ok for check in checks) else 1)
 
 
@@ -162,7 +162,7 @@ def validate(path: Path, name: Name = None, transcripts: Transcripts = None, enc
     from rescue_pipeline.corpus.validate import validate as check
 
     report = check(resolve(path, name=name, transcripts=transcripts, encoding=encoding))
-    console.print_validation(report)
+    printing.print_validation(report)
     raise typer.Exit(report.exit_code)
 
 
@@ -188,7 +188,7 @@ def doctor() -> None:
     from rescue_pipeline.doctoring import examine
 
     findings = examine()
-    console.print_findings(findings)
+    printing.print_findings(findings)
     raise typer.Exit(0 if all(finding.ok for finding in findings) else 1)
 
 
@@ -241,10 +241,10 @@ def version() -> None:
 
 def _current(create: bool = False) -> datadir.DataDirectory:
     """The current data directory, named on the console; UsageError when there is none yet."""
-    from rescue_pipeline.running import use_current
+    from rescue_pipeline.running import n_sessions, use_current
 
     directory = use_current(create)
-    console.print_place(directory, directory.owner() or "demo", datadir.n_sessions(directory))
+    console.print_place(directory, directory.owner() or "demo", n_sessions(directory))
     return directory
 
 

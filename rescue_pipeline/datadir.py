@@ -125,7 +125,7 @@ def for_corpus(corpus_id: str) -> DataDirectory:
 
 
 def current() -> DataDirectory:
-    """The directory that commands without a corpus use: RESCUE_DATA_DIR, else what ./data/current names, else the demo's."""
+    """The directory of commands without a corpus: RESCUE_DATA_DIR, else what ./data/current names, else the demo's."""
     configured = Settings().data_dir
     if configured is not None:
         return DataDirectory(configured.resolve())

@@ -6,14 +6,14 @@ from rescue_pipeline.defs import automation, ingest, judge, predict, report, sco
 from rescue_pipeline.defs.resources import RunOptions
 
 defs = dg.Definitions(
-    assets=automation.follow_answers(
-        [
-            *dg.load_assets_from_modules([ingest, transform, predict, judge, score, report]),
-        ]
-    ),
-    asset_checks=dg.load_asset_checks_from_modules([ingest]),
+    assets=dg.load_assets_from_modules([ingest, transform, predict, judge, score, report]),
+    asset_checks=[ingest.corpus_quality],
     jobs=[automation.prepare, automation.answer, automation.publish],
     sensors=[automation.model_partitions, automation.publish_after_answers],
-    resources={"dbt": transform.dbt_resource(), "options": RunOptions()},
+    resources={"dbt": transform.dbt_resource(transform.PROJECT), "options": RunOptions()},
+    # a process per step would import everything anew for every step; the steps follow each other anyway
     executor=dg.in_process_executor,
+).map_resolved_asset_specs(
+    func=lambda spec: spec.replace_attributes(automation_condition=automation.FOLLOW_ANSWERS),
+    selection=automation.PUBLISH,
 )

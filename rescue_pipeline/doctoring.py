@@ -73,7 +73,7 @@ def _registry() -> Iterator[Finding]:
     except RescueError as error:
         yield Finding("model registry", False, str(error))
         return
-    enabled = registry.enabled()
+    enabled = [entry for entry in registry.models.values() if entry.enabled]
     yield Finding("model registry", True, f"{len(enabled)} enabled: {', '.join(entry.id for entry in enabled)}")
     for entry in enabled:
         if entry.api_key_env is not None:

@@ -13,9 +13,7 @@ from rescue_pipeline import progress
 from rescue_pipeline.datadir import DATA_ROOT, write_atomically
 from rescue_pipeline.errors import RescueError
 
-CORPUS_URL = (
-    "https://raw.githubusercontent.com/Tomsawyerhu/RESCUE-bench/0d0b0793e23157c7af76d1d301e63fc705b27f2a/data"
-)
+CORPUS_URL = "https://raw.githubusercontent.com/Tomsawyerhu/RESCUE-bench/0d0b0793e23157c7af76d1d301e63fc705b27f2a/data"
 FILES = ("benchmark_191.jsonl", "er.jsonl", "vp.jsonl")
 TERMS = """\
 RESCUE-BENCH (arXiv 2609.09657) is made of annotated therapy sessions. Its authors allow research only:

@@ -11,6 +11,7 @@ import io
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import fsspec
 import pandera.polars as pa
@@ -60,7 +61,9 @@ class Lake:
     def files(self, table: str, partition: Mapping[str, str] | None = None) -> list[str]:
         """The stems of a table's data files below `partition`, in order."""
         fs, path = fsspec.url_to_fs(self.folder(table, partition))
-        stems = [name.rsplit("/", 1)[-1].removesuffix(".parquet") for name in fs.find(path) if name.endswith(".parquet")]
+        stems = [
+            name.rsplit("/", 1)[-1].removesuffix(".parquet") for name in fs.find(path) if name.endswith(".parquet")
+        ]
         return sorted(stem for stem in stems if f"{stem}.parquet" != SCHEMA_FILE)
 
     def declare(self, tables: Mapping[str, type[pa.DataFrameModel]]) -> None:
@@ -76,13 +79,13 @@ class Lake:
         if "file" not in fs.protocol:
             fs.pipe_file(target, content)  # object stores replace whole objects
             return
-        temporary = f"{target}.{os.getpid()}.tmp"
+        file = Path(target)
+        temporary = file.with_name(f"{file.name}.{os.getpid()}.tmp")
         try:
-            with open(temporary, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, target)
+            with temporary.open("wb") as out:
+                out.write(content)
+                out.flush()
+                os.fsync(out.fileno())
+            temporary.replace(file)
         finally:
-            if os.path.exists(temporary):
-                os.unlink(temporary)
+            temporary.unlink(missing_ok=True)

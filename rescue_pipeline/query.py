@@ -28,7 +28,7 @@ def run_query(database: Path, query: str, form: Form) -> str:
             raise UsageError(
                 "the query was refused",
                 found=str(error).strip(),
-                advice="rescue sql \"select table_schema, table_name from information_schema.tables\" lists the tables",
+                advice='rescue sql "select table_schema, table_name from information_schema.tables" lists the tables',
             ) from error
     if form == "csv":
         return _flat(frame).write_csv()

@@ -31,7 +31,7 @@ class RunRequest:
     allow_paid: bool = False
 
     def check(self, registry: Registry) -> None:
-        """Raise UsageError for an unknown task, modality, protocol, model or judge, or an unpermitted paid model."""
+        """Raise UsageError for an unknown task, modality, protocol, model or judge."""
         known = {
             "task": (self.tasks, TASKS),
             "modality": (self.modalities, MODALITIES),
@@ -43,15 +43,8 @@ class RunRequest:
                     raise UsageError(f"unknown {kind}", expected=", ".join(allowed), found=name)
         if self.limit is not None and self.limit < 1:
             raise UsageError("--limit is a number of questions per task", expected="1 or more", found=str(self.limit))
-        entries = [registry.get(name) for name in self.models]
-        entries += [registry.judge(self.judge)] if self.judge else []
-        paid = [entry.id for entry in entries if entry.is_paid]
-        if paid and not self.allow_paid:
-            raise UsageError(
-                "these models cost money; nothing was asked",
-                found=", ".join(paid),
-                advice="add --yes to ask them, or --limit 10 --yes to try a few questions first",
-            )
+        registry.resolve(self.models)
+        registry.judge(self.judge)
 
 
 @dataclass(frozen=True)
@@ -154,3 +147,28 @@ def outcome(directory: DataDirectory, request: RunRequest, asked: list[dict[str,
             )
         )
     return RunOutcome(directory, models, rejected)
+
+
+def use_current(create: bool = False) -> DataDirectory:
+    """The current data directory for this process; UsageError when there is none, unless it may be created."""
+    from rescue_pipeline.defs.instance import use_directory
+
+    directory = datadir.current()
+    if not directory.root.is_dir():
+        if not create:
+            raise UsageError(
+                "there is no data directory yet",
+                where=str(directory.root),
+                advice="rescue demo, or rescue run --corpus ...",
+            )
+        directory.create()
+    use_directory(directory)
+    return directory
+
+
+def n_sessions(directory: DataDirectory) -> int | None:
+    """Sessions of the published corpus version; None before the first publication."""
+    if not directory.results.exists():
+        return None
+    with open_duckdb(directory.results, read_only=True) as connection:
+        return int(connection.execute("select count(*) from raw.samples").fetchall()[0][0])

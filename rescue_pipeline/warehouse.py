@@ -16,7 +16,9 @@ from rescue_pipeline.settings import Settings
 
 
 @contextmanager
-def open_duckdb(path: Path, *, read_only: bool = False, timeout: float | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
+def open_duckdb(
+    path: Path, *, read_only: bool = False, timeout: float | None = None
+) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open a DuckDB file and close it again.
 
     timeout: seconds to wait for a lock held by another process (default RESCUE_LOCK_TIMEOUT_SECONDS).

@@ -11,6 +11,9 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+BATCH_ROWS = 10_000
+BATCH_BYTES = 32 * 1024 * 1024
+
 _SOURCE = "source_path varchar, source_line bigint, source_sha256 varchar"
 _SEEN = "struct(person varchar, description varchar)[]"
 
@@ -98,32 +101,26 @@ class TableWriter:
 
     connection: duckdb.DuckDBPyConnection
     table: str
-    constants: dict[str, Any] = field(default_factory=dict)
-    """Columns that have the same value in every row."""
-    batch_rows: int = 10_000
     n_rows: int = 0
     _waiting: list[dict[str, Any]] = field(default_factory=list)
+    _waiting_bytes: int = 0
     _schema: pa.Schema | None = None
 
-    def add(self, rows: list[dict[str, Any]]) -> None:
-        """Take rows (keys that are no column are left out)."""
+    def add(self, rows: list[dict[str, Any]], n_bytes: int = 0) -> None:
+        """Take rows, read from `n_bytes` of source (keys that are no column are left out)."""
         self._waiting.extend(rows)
+        self._waiting_bytes += n_bytes
         self.n_rows += len(rows)
-        if len(self._waiting) >= self.batch_rows:
+        if len(self._waiting) >= BATCH_ROWS or self._waiting_bytes >= BATCH_BYTES:
             self.flush()
 
     def flush(self) -> None:
         if not self._waiting:
             return
         if self._schema is None:
-            columns = self.connection.sql(f"from raw.{self.table} limit 0").to_arrow_table().schema
-            self._schema = pa.schema([column for column in columns if column.name not in self.constants])
-        names = ", ".join(f'"{name}"' for name in self._schema.names)
+            self._schema = self.connection.sql(f"from raw.{self.table} limit 0").to_arrow_table().schema
         batch = pa.Table.from_pylist(self._waiting, schema=self._schema)
-        self.connection.register("ingest_batch", batch)
-        fixed = "".join(f', ${name} as "{name}"' for name in self.constants)
-        self.connection.execute(
-            f"insert into raw.{self.table} by name select {names}{fixed} from ingest_batch", self.constants
-        )
-        self.connection.unregister("ingest_batch")
+        # not `register`: the transaction would keep the dropped view, and with it the batch, until it ends
+        self.connection.from_arrow(batch).insert_into(f"raw.{self.table}")
         self._waiting.clear()
+        self._waiting_bytes = 0

@@ -3,8 +3,6 @@
 Nothing that costs money is eager or on by default: only the publishing assets carry an automation condition, and the
 partition-key sensor merely reads the model registry."""
 
-from __future__ import annotations
-
 import dagster as dg
 
 from rescue_pipeline.defs.partitions import MODEL_BY_MODALITY, MODELS
@@ -14,9 +12,8 @@ from rescue_pipeline.settings import Settings
 PREPARE = dg.AssetSelection.groups("ingest", "transform")
 ANSWER = dg.AssetSelection.groups("predict", "judge") & dg.AssetSelection.key_prefixes("lake")
 PUBLISH = (
-    (dg.AssetSelection.groups("predict", "judge") - dg.AssetSelection.key_prefixes("lake"))
-    | dg.AssetSelection.groups("score", "report")
-)
+    dg.AssetSelection.groups("predict", "judge") - dg.AssetSelection.key_prefixes("lake")
+) | dg.AssetSelection.groups("score", "report")
 
 prepare = dg.define_asset_job("prepare", PREPARE, description="Ingest the corpus, check it, derive the task tables.")
 answer = dg.define_asset_job(
@@ -32,7 +29,7 @@ FOLLOW_ANSWERS = (
     & ~dg.AutomationCondition.in_progress()
     & ~dg.AutomationCondition.any_deps_in_progress()
 )
-"""Publish after any answer run. `eager` would wait until every partition exists, which with four modalities is never."""
+"""Publish after any answer run. `eager` would wait until every partition exists, which may be never."""
 
 publish_after_answers = dg.AutomationConditionSensorDefinition(
     "publish_after_answers",
@@ -49,7 +46,7 @@ publish_after_answers = dg.AutomationConditionSensorDefinition(
 )
 def model_partitions(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
     known = set(context.instance.get_dynamic_partitions("model"))
-    new = [entry.id for entry in load_registry(Settings().models_file).enabled() if entry.id not in known]
+    new = [entry.id for entry in load_registry(Settings().models_file).resolve(None) if entry.id not in known]
     if not new:
         return dg.SkipReason("every enabled model has its partition")
     return dg.SensorResult(dynamic_partitions_requests=[MODELS.build_add_request(new)])

@@ -1,7 +1,5 @@
 """ingest: raw transcripts and annotations into raw.*, and the gate that the corpus must pass."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import dagster as dg

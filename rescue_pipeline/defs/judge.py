@@ -1,14 +1,12 @@
 """judge: grades of the free-text answers (emotion, viewpoints). Reads and writes the lake only."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import dagster as dg
 
 from rescue_pipeline import progress
-from rescue_pipeline.defs.partitions import MODEL_BY_MODALITY, ONE_RUN, partition_key
-from rescue_pipeline.defs.predict import selected_tasks
+from rescue_pipeline.defs.partitions import MODEL_BY_MODALITY, ONE_RUN
+from rescue_pipeline.defs.predict import materializations, selected_tasks
 from rescue_pipeline.defs.resources import OWNERS, RunOptions, open_workspace, partitions_of
 from rescue_pipeline.llm.judges import judge_partitions
 from rescue_pipeline.schemas import JUDGED_TASKS
@@ -42,13 +40,10 @@ def judge_answers(context: dg.AssetExecutionContext, options: RunOptions) -> Ite
         partitions_of(context, options),
         tasks,
         options.judge,
+        progress.report,
         allow_paid=options.allow_paid,
-        on_progress=progress.report,
     )
     for summary in summaries:
-        for task in tasks:
-            yield dg.AssetMaterialization(
-                ["lake", f"judgements_{task}"],
-                partition=partition_key(summary.partition.model, summary.partition.modality),
-                metadata=summary.metadata(task),
-            )
+        if summary.stopped_reason:
+            context.log.warning(f"{summary.asked_of}: stopped: {summary.stopped_reason}")
+        yield from materializations(summary, "judgements", tasks)

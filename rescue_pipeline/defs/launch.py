@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
 from typing import Any
 
 import dagster as dg
 
+from rescue_pipeline.datadir import current
 from rescue_pipeline.defs.instance import PROCESS_TAG, end_dead_runs, this_process
 from rescue_pipeline.defs.partitions import add_models, partition_key
 from rescue_pipeline.errors import RescueError
@@ -35,8 +37,10 @@ class Launcher:
     def publish(self) -> None:
         self._run("publish")
 
-    def answer(self, models: Sequence[str], modalities: Sequence[str], options: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Ask and judge; returns the metadata of what each model's responses came to, one entry per partition and task."""
+    def answer(
+        self, models: Sequence[str], modalities: Sequence[str], options: Mapping[str, Any]
+    ) -> list[dict[str, Any]]:
+        """Ask and judge; returns what the responses of each partition came to, per task."""
         add_models(self._instance, models)
         known = list(self._instance.get_dynamic_partitions("model"))
         asked = [model for model in known if model in models]
@@ -51,12 +55,7 @@ class Launcher:
             },
             [f"lake/{table}" for table in _tables_of(options["tasks"])],
         )
-        events = result.get_asset_materialization_events()
-        return [
-            {name: value.value for name, value in event.step_materialization_data.materialization.metadata.items()}
-            for event in events
-            if event.step_key == "ask_models"
-        ]
+        return _asked(result)
 
     def _run(
         self,
@@ -67,14 +66,25 @@ class Launcher:
     ) -> dg.ExecuteInProcessResult:
         quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
         try:
-            return self._defs.resolve_job_def(job).execute_in_process(
-                instance=self._instance,
-                run_config={**quiet, **(config or {})},
-                tags={PROCESS_TAG: this_process(), **(tags or {})},
-                asset_selection=[dg.AssetKey.from_user_string(key) for key in selection] if selection else None,
-            )
+            # dagster-dbt prints what dbt says to stdout, which belongs to our own results
+            with (current().logs / "dbt.log").open("a", encoding="utf-8") as log, redirect_stdout(log):
+                return self._defs.resolve_job_def(job).execute_in_process(
+                    instance=self._instance,
+                    run_config={**quiet, **(config or {})},
+                    tags={PROCESS_TAG: this_process(), **(tags or {})},
+                    asset_selection=[dg.AssetKey.from_user_string(key) for key in selection] if selection else None,
+                )
         except Exception as error:
             raise _explained(job, error) from error
+
+
+def _asked(result: dg.ExecuteInProcessResult) -> list[dict[str, Any]]:
+    """What the ask step reported, per partition and task."""
+    return [
+        {name: value.value for name, value in event.step_materialization_data.materialization.metadata.items()}
+        for event in result.get_asset_materialization_events()
+        if event.step_key == "ask_models"
+    ]
 
 
 def _tables_of(tasks: Sequence[str]) -> list[str]:

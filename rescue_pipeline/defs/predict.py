@@ -1,7 +1,5 @@
 """predict: the plan, the responses to it, and the answers parsed from them. Reads and writes the lake only."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import dagster as dg
@@ -12,8 +10,9 @@ from rescue_pipeline.defs.resources import OWNERS, RunOptions, open_workspace, p
 from rescue_pipeline.llm.answering import parse_partition
 from rescue_pipeline.llm.asking import ask_partitions
 from rescue_pipeline.llm.planning import write_plan
+from rescue_pipeline.llm.summaries import PartitionSummary
 from rescue_pipeline.schemas import TASKS
-from rescue_pipeline.tasks.spec import asset_version
+from rescue_pipeline.tasks.spec import asset_version, question_version
 
 
 @dg.multi_asset(
@@ -55,7 +54,7 @@ def plan_questions(context: dg.AssetExecutionContext, options: RunOptions) -> It
             group_name="predict",
             owners=OWNERS,
             kinds={"python", "litellm", "parquet"},
-            code_version=asset_version(task),
+            code_version=question_version(task),
             skippable=True,
         )
         for task in TASKS
@@ -72,18 +71,23 @@ def ask_models(context: dg.AssetExecutionContext, options: RunOptions) -> Iterat
         partitions_of(context, options),
         tasks,
         options.limit,
+        progress.report,
         allow_paid=options.allow_paid,
-        on_progress=progress.report,
     )
     for summary in summaries:
         if summary.stopped_reason:
-            context.log.warning(f"{summary.partition.model}: stopped: {summary.stopped_reason}")
-        for task in tasks:
-            yield dg.AssetMaterialization(
-                ["lake", f"responses_{task}"],
-                partition=partition_key(summary.partition.model, summary.partition.modality),
-                metadata=summary.metadata(task),
-            )
+            context.log.warning(f"{summary.asked_of}: stopped: {summary.stopped_reason}")
+        yield from materializations(summary, "responses", tasks)
+
+
+def materializations(summary: PartitionSummary, table: str, tasks: list[str]) -> Iterator[dg.AssetMaterialization]:
+    """One event per task of a partition, with that task's counts, tokens and cost."""
+    for task in tasks:
+        yield dg.AssetMaterialization(
+            ["lake", f"{table}_{task}"],
+            partition=partition_key(summary.partition.model, summary.partition.modality),
+            metadata={name: value for name, value in summary.metadata(task).items() if value is not None},
+        )
 
 
 @dg.multi_asset(
@@ -92,7 +96,7 @@ def ask_models(context: dg.AssetExecutionContext, options: RunOptions) -> Iterat
         dg.AssetSpec(
             ["lake", f"answers_{task}"],
             deps=[["lake", f"responses_{task}"], ["lake", "plan"]],
-            description=f"One row per planned question of {task} that has a response, parsed; a failure keeps its reason.",
+            description=f"One row per planned question of {task} that has a response, parsed; a failure keeps why.",
             group_name="predict",
             owners=OWNERS,
             kinds={"python", "pydantic", "parquet"},

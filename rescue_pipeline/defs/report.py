@@ -1,7 +1,5 @@
 """report: what people read. The published database and the pages made from it."""
 
-from __future__ import annotations
-
 import dagster as dg
 
 from rescue_pipeline import datadir

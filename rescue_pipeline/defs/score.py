@@ -1,7 +1,5 @@
 """score: aggregates over the item scores that dbt derives."""
 
-from __future__ import annotations
-
 import dagster as dg
 
 from rescue_pipeline import datadir

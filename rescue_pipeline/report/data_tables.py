@@ -34,7 +34,7 @@ def statistics_table(rows: Rows) -> Table:
             values = [figures.get((name, scenario), {}).get(column) for name in known]
             if any(value is not None for value in values):
                 texts = [_statistic(name, value) for name, value in zip(known, values, strict=True)]
-                lines.append(Row(text_cells([label, *texts], quiet=quiet), quiet=quiet))
+                lines.append(Row(text_cells([label, *texts], quiet=quiet)))
         return Group(lines, title)
 
     groups = [group("This corpus", "value", False), group("The paper’s corpus", "paper_value", True)]
@@ -82,7 +82,9 @@ def _comparability(rows: Rows, subject: str) -> list[str]:
     sentences = []
     for (flag, reason), subjects in sorted(answers.items()):
         which = "" if len(answers) == 1 else f" ({', '.join(sorted(set(subjects)))})"
-        sentences.append(f"Comparable with the paper: {flag}{which}{'. ' + reason if reason else ''}.".replace("..", "."))
+        sentences.append(
+            f"Comparable with the paper: {flag}{which}{'. ' + reason if reason else ''}.".replace("..", ".")
+        )
     return sentences
 
 
@@ -102,14 +104,16 @@ def _label_table(task: str, scenario: str, rows: Rows) -> Table:
     lines = [_label_row(row) for row in own]
     total = sum(row["n"] for row in own)
     title = f"{task_name(task)}, {SCENARIO_NAMES[scenario].lower()} (n = {count(total)})"
-    return Table(title, [Column("Gold label", numeric=False), Column("n"), Column("Share", "%")], [Group(lines)], heat=True)
+    return Table(
+        title, [Column("Gold label", numeric=False), Column("n"), Column("Share", "%")], [Group(lines)], look="bars"
+    )
 
 
 def _label_row(row: dict[str, Any]) -> Row:
     share = row["share"] or 0.0
     never = row["n"] == 0
     cells = [Cell(row["label"], quiet=never), Cell(count(row["n"]), quiet=never)]
-    return Row([*cells, Cell(f"{100 * share:.1f}", quiet=never, shade=round(share, 4))], quiet=never)
+    return Row([*cells, Cell(f"{100 * share:.1f}", quiet=never, shade=round(share, 4))])
 
 
 def published_table(references: Rows) -> Table:
@@ -124,8 +128,7 @@ def published_table(references: Rows) -> Table:
             Row(
                 text_cells(
                     [model, *(_published(figures.get((model, scenario, *kind)), kind[1]) for kind in kinds)], quiet=True
-                ),
-                quiet=True,
+                )
             )
             for model in models
         ]
@@ -172,5 +175,3 @@ def reject_tables(rejects: Rows) -> list[Table]:
 
 def _text(value: Any) -> str:
     return "" if value is None else str(value)
-
-

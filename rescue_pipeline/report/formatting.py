@@ -90,7 +90,7 @@ METRICS = {
     "bertscore_f1": MetricFormat("BERTScore F1", "", 4),
 }
 
-_WORDS = "No One Two Three Four Five Six Seven Eight Nine Ten Eleven Twelve".split()
+_WORDS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten", "Eleven", "Twelve")
 
 
 def metric_format(metric: str) -> MetricFormat:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from rescue_pipeline.report.formatting import SCENARIO_NAMES, TASK_ORDER, count, metric_format, task_name
+from rescue_pipeline.report.formatting import SCENARIO_NAMES, TASK_ORDER, count, listed, metric_format, task_name
 from rescue_pipeline.report.reading import Rows
-from rescue_pipeline.report.scores import Condition, Entry, Scores, Slot, common, score_cell
+from rescue_pipeline.report.scores import Condition, Entry, Scores, Slot, common, entry_of, score_cell
 from rescue_pipeline.report.view import Cell, Column, Group, Row, Strip, Table, words
 
 _MAIN_METRICS = {
@@ -33,6 +33,7 @@ class Board:
     ranked: list[Entry]
     unranked: list[Entry]
     has_intervals: bool
+    by_word_overlap: bool
 
 
 def boards(scores: Scores, references: Rows) -> list[Board]:
@@ -52,19 +53,18 @@ def board(scores: Scores, condition: Condition, scenario: str, shown: Rows) -> B
     columns = [scores.column(condition, scenario, slot) for slot in slots]
     leaders = [_leaders(rows, slot) for rows, slot in zip(columns, slots, strict=True)]
     ranked, unranked = _ordered(scores, condition, columns, slots)
-    body = [
-        _row(scores, condition, scenario, entry, slots, columns, leaders) for entry in [*ranked, *unranked]
-    ]
+    body = [_row(scores, condition, scenario, entry, slots, columns, leaders) for entry in [*ranked, *unranked]]
     groups = [Group(body)]
     if shown and condition.modality == "dialogue":
-        groups.append(Group(_paper_rows(shown, scenario, slots), "Published in the paper, same corpus"))
+        groups.append(_paper_group(shown, scenario, slots))
     has_intervals = any(row["ci_low"] is not None for rows in columns for row in rows)
+    overlap = any(slot.kind == "lexical" for slot in slots)
     table = Table(
         title=f"{SCENARIO_NAMES[scenario]}, {condition.name}",
         columns=[Column("Model", numeric=False), *map(_column, slots, columns)],
         groups=groups,
     )
-    return Board(condition, scenario, table, leaders, ranked, unranked, has_intervals)
+    return Board(condition, scenario, table, leaders, ranked, unranked, has_intervals, overlap)
 
 
 def main_slots(scores: Scores, *, paper_base: bool) -> list[Slot]:
@@ -93,7 +93,7 @@ def _has_scores(scores: Scores, condition: Condition, scenario: str) -> bool:
 
 def _column(slot: Slot, rows: Rows) -> Column:
     style = metric_format(slot.metric)
-    heading = f"{'Word overlap' if slot.kind == 'lexical' else style.name}, {style.unit}"
+    heading = f"{slot.name}, {style.unit}"
     if slot.kind == "llm" and slot.scorer:
         heading = f"{heading}, {slot.scorer}"
     size, chance = common(row["n"] for row in rows if row["complete"]), common(row["chance"] for row in rows)
@@ -121,12 +121,9 @@ def _row(
 
 def _leaders(rows: Rows, slot: Slot) -> list[Entry]:
     """Who has the highest printed value among complete cells; nobody when there is nothing to compare."""
-    style = metric_format(slot.metric)
-    ranked = [row for row in rows if _is_ranked(row)]
-    if len(ranked) < 2:
-        return []
-    best = max(float(style.text(row["value"])) for row in ranked)
-    return [Entry(row["model"], row["generation"]) for row in ranked if float(style.text(row["value"])) == best]
+    printed = {entry_of(row): _printed(row, slot) for row in rows if _is_ranked(row)}
+    best = max(printed.values(), default=None)
+    return [entry for entry, value in printed.items() if value == best] if len(printed) > 1 else []
 
 
 def _is_ranked(row: dict[str, Any]) -> bool:
@@ -136,27 +133,32 @@ def _is_ranked(row: dict[str, Any]) -> bool:
 def _ordered(
     scores: Scores, condition: Condition, columns: list[Rows], slots: list[Slot]
 ) -> tuple[list[Entry], list[Entry]]:
-    """Models by their average place over the columns; those with an incomplete or missing cell apart, by name."""
+    """Models by their average place over the columns they have a value in; those with an incomplete cell apart."""
     places: dict[Entry, list[int]] = {entry: [] for entry in scores.entries(condition)}
-    filled = [
-        (rows, metric_format(slot.metric)) for rows, slot in zip(columns, slots, strict=True) if any(map(_is_ranked, rows))
-    ]
-    for rows, style in filled:
-        values = {Entry(row["model"], row["generation"]): style.text(row["value"]) for row in rows if _is_ranked(row)}
-        for entry, value in values.items():
-            places[entry].append(sum(float(other) > float(value) for other in values.values()))
-    ranked = [entry for entry, found in places.items() if filled and len(found) == len(filled)]
+    incomplete = {entry_of(row) for rows in columns for row in rows if not row["complete"]}
+    for rows, slot in zip(columns, slots, strict=True):
+        printed = {entry_of(row): _printed(row, slot) for row in rows if _is_ranked(row)}
+        for entry, value in printed.items():
+            places[entry].append(sum(other > value for other in printed.values()))
+    ranked = [entry for entry, found in places.items() if found and entry not in incomplete]
     unranked = [entry for entry in places if entry not in ranked]
-    return sorted(ranked, key=lambda entry: (sum(places[entry]), entry)), unranked
+    return sorted(ranked, key=lambda entry: (sum(places[entry]) / len(places[entry]), entry)), unranked
 
 
-def _paper_rows(shown: Rows, scenario: str, slots: list[Slot]) -> list[Row]:
+def _printed(row: dict[str, Any], slot: Slot) -> float:
+    """The value as a reader sees it: what looks equal is equal."""
+    return float(metric_format(slot.metric).text(row["value"]))
+
+
+def _paper_group(shown: Rows, scenario: str, slots: list[Slot]) -> Group:
+    """The paper's figures as rings; how far they are comparable stands once, above them."""
     figures = {(row["model"], row["task"], row["metric"]): row for row in shown if row["scenario"] == scenario}
+    flags = sorted({row["comparable"] for row in figures.values() if row["comparable"] != "no"})
     rows = []
     for model in sorted({model for model, *_ in figures}):
         cells = [_paper_cell(figures.get((model, slot.task, slot.metric)), slot) for slot in slots]
-        rows.append(Row([Cell(f"{model}, paper"), *cells], quiet=True))
-    return rows
+        rows.append(Row([words(model), *cells]))
+    return Group(rows, f"Published in the paper on this corpus, comparable: {listed(flags, 'or') or 'no'}")
 
 
 def _paper_cell(figure: dict[str, Any] | None, slot: Slot) -> Cell:
@@ -165,5 +167,4 @@ def _paper_cell(figure: dict[str, Any] | None, slot: Slot) -> Cell:
         return words("no figure")
     if figure["comparable"] == "no" or slot.kind == "lexical":
         return words("not comparable")
-    hollow = Strip(hollow=style.position(figure["value"]))
-    return replace(words(style.text(figure["value"]), f"comparable: {figure['comparable']}"), strip=hollow)
+    return Cell(style.text(figure["value"]), quiet=True, strip=Strip(hollow=style.position(figure["value"])))

@@ -10,6 +10,7 @@ from pathlib import Path
 import duckdb
 
 from rescue_pipeline.errors import RescueError
+from rescue_pipeline.report.reading import quoted
 from rescue_pipeline.warehouse import open_duckdb
 
 PUBLISHED_SCHEMAS = ("tasks", "predictions", "scores", "results")
@@ -53,14 +54,14 @@ def publish_results(warehouse: Path, target: Path) -> PublishReport:
 def _copy(warehouse: Path, temporary: Path) -> tuple[int, int]:
     temporary.unlink(missing_ok=True)
     with open_duckdb(warehouse, read_only=True) as connection:
-        connection.execute(f"attach {_literal(str(temporary))} as published (read_write)")
+        connection.execute(f"attach {quoted(str(temporary))} as published (read_write)")
         connection.execute("begin")
-        chosen = _published_tables(connection)
+        chosen, catalog = _published_tables(connection), _catalog(connection)
         for schema in sorted({schema for schema, _ in chosen}):
             connection.execute(f'create schema published."{schema}"')
         for schema, table in chosen:
             name = f'"{schema}"."{table}"'
-            connection.execute(f"create table published.{name} as from {name}")
+            connection.execute(f"create table published.{name} as from {catalog}.{name}")
         rows = sum(_rows(connection, schema, table) for schema, table in chosen)
         connection.execute("commit")
         # detaching checkpoints: afterwards the one file holds everything
@@ -78,6 +79,12 @@ def _published_tables(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, 
     return [(schema, table) for schema, table in found]
 
 
+def _catalog(connection: duckdb.DuckDBPyConnection) -> str:
+    """The warehouse's name in SQL; without it `results.x` is ambiguous in a file called results.duckdb."""
+    named = connection.execute("select current_database()").fetchone()
+    return '"' + str(named[0] if named else "").replace('"', '""') + '"'
+
+
 def _rows(connection: duckdb.DuckDBPyConnection, schema: str, table: str) -> int:
     counted = connection.execute(f'select count(*) from published."{schema}"."{table}"').fetchone()
     return int(counted[0]) if counted else 0
@@ -92,10 +99,6 @@ def _replace(temporary: Path, target: Path) -> None:
         os.fsync(folder)  # so that the new name survives a power failure
     finally:
         os.close(folder)
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
 
 
 def _not_published(target: Path, error: duckdb.Error | OSError) -> RescueError:

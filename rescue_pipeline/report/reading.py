@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,9 +57,30 @@ class Results:
         return self.tables[table]
 
 
+@contextmanager
+def open_results(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a published database for reading, so that `results.leaderboard` is found.
+
+    Opened directly, results.duckdb is a catalog called `results` that holds a schema called `results`, and DuckDB
+    refuses every `results.<table>` as ambiguous. Attached as `rescue` it answers to the same names as the warehouse.
+    Raises RescueError as open_duckdb does.
+    """
+    with open_duckdb(path, read_only=True):
+        pass  # waits for a lock, and explains a file that cannot be read
+    with open_duckdb(Path(":memory:")) as connection:
+        connection.execute(f"attach {quoted(str(path))} as rescue (read_only)")
+        connection.execute("use rescue")
+        yield connection
+
+
+def quoted(text: str) -> str:
+    """An SQL string."""
+    return "'" + text.replace("'", "''") + "'"
+
+
 def read_results(path: Path) -> Results:
     """Everything the pages print; raises RescueError when the file is no database or is in use."""
-    with open_duckdb(path, read_only=True) as connection:
+    with open_results(path) as connection:
         present = tables_of(connection)
         corpus = next(iter(_select(connection, present, "raw", "corpus", None)), {})
         version = corpus.get("corpus_version")
@@ -114,4 +136,6 @@ def _query(
     if (schema, table) not in present:
         return []
     where, parameters = of_version(present[schema, table], version)
-    return connection.execute(sql.format(where=where), parameters).pl().to_dicts()
+    connection.execute(sql.format(where=where), parameters)
+    names = [column[0] for column in connection.description]
+    return [dict(zip(names, row, strict=True)) for row in connection.fetchall()]

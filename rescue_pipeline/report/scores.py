@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from rescue_pipeline.report.formatting import MetricFormat, count
+from rescue_pipeline.report.formatting import MetricFormat, count, metric_format
 from rescue_pipeline.report.reading import Rows
 from rescue_pipeline.report.view import Cell, Strip, words
 
@@ -40,6 +40,12 @@ class Slot:
     metric: str
     kind: str
     scorer: str
+
+    @property
+    def name(self) -> str:
+        """What stands above its column: a score by word overlap is never called a judge's."""
+        named_overlap = self.kind == "lexical" and self.metric == "judge"
+        return "Word overlap" if named_overlap else metric_format(self.metric).name
 
 
 def condition_of(row: dict[str, Any]) -> Condition:
@@ -106,48 +112,59 @@ def common(values: Iterable[Any]) -> Any:
 
 
 def score_cell(
-    row: dict[str, Any] | None, style: MetricFormat, *, common_n: int | None = None, strong: bool = False
+    row: dict[str, Any] | None,
+    style: MetricFormat,
+    *,
+    common_n: int | None = None,
+    strong: bool = False,
+    with_failures: bool = True,
 ) -> Cell:
-    """The figure, or the words that stand for it: bounds in grey while questions are open, never an empty cell."""
+    """The figure, or the words that stand for it: bounds in grey while questions are open, never an empty cell.
+
+    common_n: what the column or row says already; with_failures: name failed and open questions below the figure.
+    """
     if row is None:
         return words("not computed")
+    notes = _notes(row, style, common_n) + (_failure_notes(row) if with_failures else [])
     if row["n_planned"] and row["n_unanswered"] == row["n_planned"]:
-        return words("no answer", f"none of {count(row['n_planned'])} answered")
-    if row["n_unanswered"] or (not row["complete"] and row["bound_low"] is not None):
-        return _incomplete(row, style)
+        return words("no answer", f"none of {count(row['n_planned'])} answered" if with_failures else "")
+    if row["n"] == 0 and not row["n_unanswered"] and not row["complete"]:
+        return words("not graded")
+    if row["n_unanswered"] or row["n"] < row["n_planned"]:
+        low, high = style.text(row["bound_low"]), style.text(row["bound_high"])
+        text = f"{low} to {high}" if low and high else "incomplete"
+        return Cell(text, ", ".join(notes), quiet=True, strip=_strip(row, style, is_open=True))
     if row["value"] is None:
         return words("no data" if row["complete"] else "incomplete")
-    note = _note(row, style, common_n)
-    return Cell(style.text(row["value"]), note, quiet=not row["complete"], strong=strong, strip=_strip(row, style))
+    text = style.text(row["value"])
+    return Cell(text, ", ".join(notes), quiet=not row["complete"], strong=strong, strip=_strip(row, style))
 
 
-def _incomplete(row: dict[str, Any], style: MetricFormat) -> Cell:
-    low, high = style.text(row["bound_low"]), style.text(row["bound_high"])
-    still_open = count(row["n_unanswered"])
-    note = f"{still_open} of {count(row['n_planned'])} unanswered" if row["n_unanswered"] else "gradings are missing"
-    text = f"{low} to {high}" if low and high else "incomplete"
-    return Cell(text, f"incomplete: {note}", quiet=True, strip=_strip(row, style, open_ended=True))
-
-
-def _note(row: dict[str, Any], style: MetricFormat, common_n: int | None) -> str:
-    parts = []
+def _notes(row: dict[str, Any], style: MetricFormat, common_n: int | None) -> list[str]:
+    notes = []
     if row["ci_low"] is not None and row["ci_high"] is not None:
-        parts.append(f"{style.text(row['ci_low'])} to {style.text(row['ci_high'])}")
+        notes.append(f"{style.text(row['ci_low'])} to {style.text(row['ci_high'])}")
     if row["n_planned"] < row["n_instances"]:
-        parts.append(f"asked {count(row['n_planned'])} of {count(row['n_instances'])}")
-    elif row["n"] != common_n:
-        parts.append(f"n = {count(row['n'])}")
-    if row["n_failed"]:
-        parts.append(f"{count(row['n_failed'])} failed")
-    return ", ".join(parts)
+        notes.append(f"asked {count(row['n_planned'])} of {count(row['n_instances'])}")
+    elif row["n"] != common_n and row["complete"]:
+        notes.append(f"n = {count(row['n'])}")
+    return notes
 
 
-def _strip(row: dict[str, Any], style: MetricFormat, *, open_ended: bool = False) -> Strip:
+def _failure_notes(row: dict[str, Any]) -> list[str]:
+    notes = [f"{count(row['n_failed'])} failed"] if row["n_failed"] else []
+    if row["n_unanswered"]:
+        return [*notes, f"incomplete: {count(row['n_unanswered'])} open"]
+    ungraded = row["n_planned"] - row["n"]
+    return [*notes, f"incomplete: {count(ungraded)} not graded"] if ungraded > 0 else notes
+
+
+def _strip(row: dict[str, Any], style: MetricFormat, *, is_open: bool = False) -> Strip:
     low, high = style.position(row["bound_low"]), style.position(row["bound_high"])
     return Strip(
-        dot=None if open_ended else style.position(row["value"]),
+        dot=None if is_open else style.position(row["value"]),
         low=style.position(row["ci_low"]),
         high=style.position(row["ci_high"]),
-        bounds=(low, high) if open_ended and low is not None and high is not None else None,
+        bounds=(low, high) if is_open and low is not None and high is not None else None,
         chance=style.position(row["chance"]),
     )

@@ -32,7 +32,6 @@ class Cell:
     strong: bool = False
     strip: Strip | None = None
     shade: float | None = None
-    href: str = ""
 
 
 @dataclass(frozen=True)
@@ -48,10 +47,10 @@ class Column:
 
 @dataclass(frozen=True)
 class Row:
-    """One line; the first cell names it."""
+    """One line; the first cell names it. A sub-row belongs to the row above it."""
 
     cells: Sequence[Cell]
-    quiet: bool = False
+    sub: bool = False
 
 
 @dataclass(frozen=True)
@@ -64,13 +63,13 @@ class Group:
 
 @dataclass(frozen=True)
 class Table:
-    """A table with a title that says what it shows."""
+    """A table with a title that says what it shows; look: `heat` tints cells by their shade, `bars` draws it."""
 
     title: str
     columns: Sequence[Column]
     groups: Sequence[Group]
     notes: Sequence[str] = field(default=())
-    heat: bool = False
+    look: str = ""
 
     @property
     def empty(self) -> bool:

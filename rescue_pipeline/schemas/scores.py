@@ -41,6 +41,8 @@ class Items(_Scored):
     reciprocal_rank: float = pa.Field(ge=0, le=1, nullable=True)
     gold_intensity: float = pa.Field(nullable=True)
     intensity_match: float = pa.Field(ge=1, le=5, nullable=True)
+    chance_intensity_match: float = pa.Field(ge=1, le=5, nullable=True)
+    scored: bool
 
     class Config:
         strict = "filter"
@@ -62,8 +64,10 @@ class Gradings(_Scored):
     pairing: float = pa.Field(ge=0, le=2, nullable=True)
     content: float = pa.Field(ge=0, le=4, nullable=True)
     judge_total: float = pa.Field(ge=0, le=6, nullable=True)
+    intensity_match: float = pa.Field(ge=1, le=5, nullable=True)
     er_score: float = pa.Field(ge=1, le=5, nullable=True)
     bertscore_f1: float = pa.Field(nullable=True)
+    scored: bool
 
     class Config:
         strict = "filter"

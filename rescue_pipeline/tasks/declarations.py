@@ -15,7 +15,7 @@ ADVICE = "correct the field; a declaration that does not validate is never used 
 
 
 class Declaration(BaseModel):
-    """A declaration: unknown fields are errors (a typo must not pass as a default), and nothing changes after reading."""
+    """A declaration: unknown fields are errors (a typo must not pass as a default), and it never changes."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -27,7 +27,9 @@ def read_declaration(path: Path, model: type[Model]) -> Model:
     """The declaration in `path`. Raises UsageError (file, field, expected, found)."""
     content = _yaml(path)
     if not isinstance(content, dict):
-        raise UsageError("a declaration must be a mapping", where=str(path), found=type(content).__name__, advice=ADVICE)
+        raise UsageError(
+            "a declaration must be a mapping", where=str(path), found=type(content).__name__, advice=ADVICE
+        )
     try:
         # by way of JSON: strict about types (no "0" for 0), while a list may still fill a tuple
         return model.model_validate_json(json.dumps(content, default=str))

@@ -18,7 +18,7 @@ from rescue_pipeline.tasks.answers import choices, wanted_ranks
 from rescue_pipeline.tasks.labels import LABEL_FILES, Label, load_labels
 from rescue_pipeline.tasks.people import distinct, participants
 from rescue_pipeline.tasks.spec import ALL_EARLIER_TURNS, Context, Protocol, TaskSpec, prompt_files
-from rescue_pipeline.tasks.templates import delimiter, render, sha256_of
+from rescue_pipeline.tasks.templates import quotation_code, render, sha256_of
 
 Row = Mapping[str, Any]
 Messages = list[dict[str, str]]
@@ -55,7 +55,9 @@ def build_messages(
     the task does not have, or when the number of examples is not the protocol's few_shot.
     """
     if modality not in spec.modalities:
-        raise UsageError(f"{spec.key} is not asked in this modality", expected=", ".join(spec.modalities), found=modality)
+        raise UsageError(
+            f"{spec.key} is not asked in this modality", expected=", ".join(spec.modalities), found=modality
+        )
     if len(examples) != protocol.few_shot:
         raise UsageError(
             "the number of worked examples is not the protocol's",
@@ -119,7 +121,7 @@ def _question(
         spec.prompt,
         message="user",
         scenario=session["scenario"],
-        delimiter=delimiter("session", json.dumps([shown, facts], ensure_ascii=False)),
+        code=quotation_code(json.dumps([shown, facts], ensure_ascii=False)),
         turns=shown,
         turn_number=instance["row_index"],
         current_shown=context.current,

@@ -29,6 +29,7 @@ __all__ = [
     "load_tasks",
     "prompt_files",
     "protocol_names",
+    "question_version",
 ]
 
 TASK_FILES = ASSETS / "tasks"
@@ -157,7 +158,13 @@ def _fit(path: Path, protocol: Protocol, tasks: Mapping[str, TaskSpec]) -> None:
         allowed = {"always": (True,), "never": (False,), "optional": (True, False)}[spec.current_turn]
         _require(current in allowed, path, f"context.{key}.current", str(allowed[0]).lower(), str(current).lower())
         template = protocol.templates / spec.prompt
-        _require(template.is_file(), path, "template_set", f"a folder of {PROMPTS} that holds {spec.prompt}", protocol.template_set)
+        _require(
+            template.is_file(),
+            path,
+            "template_set",
+            f"a folder of {PROMPTS} that holds {spec.prompt}",
+            protocol.template_set,
+        )
 
 
 def _require(holds: bool, path: Path, field: str, expected: str, found: str) -> None:
@@ -171,8 +178,13 @@ def prompt_files(spec: TaskSpec, protocol: Protocol) -> list[Path]:
     return [*used_files(protocol.templates, spec.prompt), *labels]
 
 
-def asset_version(task: str, protocol: str = DEFAULT_PROTOCOL) -> str:
-    """A hash over what drives a task's answers: its declaration, the protocol, the prompt's files, the parser."""
+def question_version(task: str, protocol: str = DEFAULT_PROTOCOL) -> str:
+    """A hash over what drives a task's questions: its declaration, the protocol, the prompt's files."""
     spec, asked = load_tasks()[task], load_protocol(protocol)
     files = [TASK_FILES / f"{task}.yaml", PROTOCOL_FILES / f"{protocol}.yaml", *prompt_files(spec, asked)]
-    return sha256_of(files, PARSER_VERSION)[:16]
+    return sha256_of(files)[:16]
+
+
+def asset_version(task: str, protocol: str = DEFAULT_PROTOCOL) -> str:
+    """A hash over what drives a task's answers: what drives its questions, and the parser."""
+    return sha256_of([], question_version(task, protocol), PARSER_VERSION)[:16]

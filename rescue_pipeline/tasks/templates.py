@@ -1,4 +1,4 @@
-"""The Jinja templates below assets/prompts/: rendering them, and the hash over the files that a template really uses."""
+"""The Jinja templates below assets/prompts/: rendering them, and hashing the files that one really uses."""
 
 from __future__ import annotations
 
@@ -23,13 +23,17 @@ def _environment(folder: Path) -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        autoescape=False,  # noqa: S701
+        keep_trailing_newline=True,
+        autoescape=False,
     )
 
 
 def render(folder: Path, name: str, **values: Any) -> str:
-    """The text of a template; a value that is missing raises, and values are never read as templates."""
-    return _environment(folder).get_template(name).render(values)
+    """The text of a template without blank ends; a missing value raises, and values are never read as templates.
+
+    A template must not begin or end with a value, so that what a session says is never trimmed.
+    """
+    return _environment(folder).get_template(name).render(values).strip()
 
 
 def used_files(folder: Path, name: str) -> list[Path]:
@@ -58,15 +62,15 @@ def sha256_of(files: Iterable[Path], *extra: str) -> str:
     return digest.hexdigest()
 
 
-def delimiter(kind: str, *texts: str) -> str:
-    """A tag name for quoting `texts` that occurs in none of them, so that no text can close its own quotation.
+def quotation_code(*texts: str) -> str:
+    """A code for the tags around quoted `texts` that occurs in none of them: no text can close its own quotation.
 
-    It depends on the texts alone: the same question is always the same bytes.
+    It depends on the texts alone, so that the same question is always the same bytes.
     """
     joined = "\0".join(texts)
     attempt = 0
     while True:
         code = hashlib.sha256(f"{attempt}\0{joined}".encode("utf-8", "surrogatepass")).hexdigest()[:8]
         if code not in joined:
-            return f"{kind}-{code}"
+            return code
         attempt += 1

@@ -22,8 +22,11 @@ def _demo_sessions() -> list[dict[str, Any]]:
 def _lengthened(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     shift = rows[-1]["end_time"]
     longer = islice(
-        ({**row, "start_time": row["start_time"] + lap * shift, "end_time": row["end_time"] + lap * shift}
-         for lap in range(3) for row in rows),
+        (
+            {**row, "start_time": row["start_time"] + lap * shift, "end_time": row["end_time"] + lap * shift}
+            for lap in range(3)
+            for row in rows
+        ),
         TURNS_PER_SESSION,
     )
     return [{**row, "row_index": index} for index, row in enumerate(longer, start=1)]

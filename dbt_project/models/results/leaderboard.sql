@@ -58,7 +58,7 @@ judges as (
         scorer
     from metrics
     where scenario = 'both' and scorer_kind in ('llm', 'lexical')
-    group by all
+    group by {{ scores_cell(['scorer_kind', 'scorer']) }}
     qualify
         row_number() over (
             partition by {{ scores_cell(['scorer_kind']) }}
@@ -73,7 +73,7 @@ bertscorers as (
         scorer
     from metrics
     where scenario = 'both' and scorer_kind = 'bertscore'
-    group by all
+    group by corpus_version, scorer
     qualify row_number() over (partition by corpus_version order by count(*) desc, scorer asc) = 1
 ),
 

@@ -14,6 +14,7 @@ label_sets as (
 annotated as (
     select
         turns.*,
+        sessions.scenario,
         case
             when sessions.scenario = 'family' and not sessions.has_cycle_state
                 then turns.relation_pattern

@@ -31,6 +31,7 @@ addressed as (
 resolved as (
     select
         addressed.*,
+        sessions.scenario,
         sessions.target_candidates,
         case len(addressed.names)
             when 0 then null

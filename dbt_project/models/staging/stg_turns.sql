@@ -9,7 +9,6 @@ samples as (
 select
     turns.corpus_version,
     turns.sample_id,
-    samples.scenario,
     turns.row_index::bigint as row_index,
     samples.n_rows::bigint as n_turns,
     turns.start_time,

@@ -1,0 +1,116 @@
+"""The one door to LiteLLM: how it is set up, and the one call that is made through it.
+
+Ours: retries, limits, prices, storage. Switched off in LiteLLM: its retries, its cache, its dropping of parameters,
+its logging of prompts.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from rescue_pipeline.errors import RescueError
+from rescue_pipeline.llm.registry import ModelEntry
+
+ADAPTER_VERSION = "1"
+"""Part of every request's identity: raise it when the same request would reach a model in another form."""
+
+_NO_KEY = "none"
+_QUIET = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "openai", "httpx", "httpcore", "aiohttp")
+_Messages = list[dict[str, str]]
+
+
+def prepare_litellm() -> Any:
+    """Import LiteLLM with everything off that would repeat, remember, alter or log a request; returns the module."""
+    import litellm
+
+    litellm.suppress_debug_info = True
+    litellm.telemetry = False
+    litellm.drop_params = False
+    litellm.cache = None
+    litellm.num_retries = 0
+    litellm.turn_off_message_logging = True
+    for name in _QUIET:  # at DEBUG these print prompts, whatever the root logger is set to
+        logging.getLogger(name).setLevel(logging.ERROR)
+    return litellm
+
+
+def api_key(entry: ModelEntry) -> str | None:
+    """The key to send; None lets LiteLLM use the vendor's own variable for the vendor's own address.
+
+    Raises RescueError when the entry names a variable that is not set.
+    """
+    if entry.api_key_env is None:
+        # a custom address must not be sent the key of the vendor whose protocol it speaks
+        return _NO_KEY if entry.api_base else None
+    key = os.environ.get(entry.api_key_env, "").strip()
+    if not key:
+        raise RescueError(
+            f"the key of {entry.id} is missing; it was not asked",
+            expected=f"the key in the environment variable {entry.api_key_env}",
+            found="unset or empty",
+            advice=f"export {entry.api_key_env}=... and run again",
+        )
+    return key
+
+
+def rung_of(entry: ModelEntry, schema: Mapping[str, Any] | None) -> str:
+    """How the form of the answer is asked for: the entry's best way, plain text where there is no schema."""
+    return "plain" if schema is None or entry.structured_output == "none" else entry.structured_output
+
+
+def response_format(rung: str, schema: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The request fields of a rung."""
+    if rung == "json_schema":
+        strict = {"name": "answer", "strict": True, "schema": schema}
+        return {"response_format": {"type": "json_schema", "json_schema": strict}}
+    return {"response_format": {"type": "json_object"}} if rung == "json_object" else {}
+
+
+async def complete(
+    entry: ModelEntry,
+    messages: _Messages,
+    parameters: Mapping[str, Any],
+    *,
+    form: Mapping[str, Any],
+    metadata: Mapping[str, Any] | None,
+    seconds: float,
+) -> Any:
+    """One call, one request on the wire. Raises what LiteLLM raises. metadata reaches our own provider only."""
+    litellm = prepare_litellm()
+    _skip_bookkeeping()
+    optional = {
+        "api_base": entry.api_base,
+        "api_key": api_key(entry),
+        "metadata": metadata if entry.is_baseline else None,
+    }
+    return await litellm.acompletion(
+        model=entry.litellm,
+        messages=messages,
+        timeout=seconds,
+        num_retries=0,
+        max_retries=0,
+        caching=False,
+        **{name: value for name, value in optional.items() if value is not None},
+        **form,
+        **parameters,
+    )
+
+
+def _skip_bookkeeping() -> None:
+    """Tell LiteLLM not to build its own log entry of this call: it copies the messages and doubles the time."""
+    try:
+        from litellm._internal_context import is_internal_call
+    except ImportError:  # a private switch: without it only speed is lost
+        return
+    is_internal_call.set(True)
+
+
+async def close_connections() -> None:
+    """Close LiteLLM's cached connections: they belong to the event loop that is about to end."""
+    import litellm
+
+    await litellm.close_litellm_async_clients()
+    litellm.in_memory_llm_clients_cache.flush_cache()

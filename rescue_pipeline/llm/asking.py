@@ -1,0 +1,135 @@
+"""Asking partitions: plan, leave out what already has a final response, ask the rest, report.
+
+Whoever asks holds the lease of every partition it works on.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
+from typing import Any
+
+import polars as pl
+
+from rescue_pipeline.errors import UsageError
+from rescue_pipeline.llm.baselines import register_baselines
+from rescue_pipeline.llm.client import RetryPolicy
+from rescue_pipeline.llm.dispatch import Assignment, OnProgress, Tally, dispatch
+from rescue_pipeline.llm.journal import Journal, recover
+from rescue_pipeline.llm.lease import lease, lease_file
+from rescue_pipeline.llm.planning import Question, Renderer, plan_questions
+from rescue_pipeline.llm.responses import counting_responses
+from rescue_pipeline.llm.segments import Stream
+from rescue_pipeline.llm.summaries import PartitionSummary
+from rescue_pipeline.llm.workspace import Partition, Workspace, known_tasks
+from rescue_pipeline.schemas import TASKS
+
+Planned = dict[str, list[Question]]
+
+
+def ask_partitions(
+    workspace: Workspace,
+    partitions: Sequence[Partition],
+    tasks: Sequence[str],
+    limit: int | None = None,
+    on_progress: OnProgress | None = None,
+    *,
+    allow_paid: bool = False,
+    policy: RetryPolicy | None = None,
+) -> list[PartitionSummary]:
+    """Write the plans and ask every planned question that has no final response, all models at once.
+
+    limit: questions per task. Raises UsageError before anything is asked when a name is unknown or a model that costs
+    money has open questions without `allow_paid`; RescueError when another process asks one of the partitions or the
+    journal cannot be written. A model that cannot be asked at all (wrong key, no such model) is stopped and reported;
+    the others go on.
+    """
+    tasks = known_tasks(tasks)
+    with ExitStack() as held:
+        unique = list(dict.fromkeys(partitions))
+        for partition in sorted(unique):
+            held.enter_context(partition_lease(workspace, partition))
+        claimed: set[str] = set()
+        jobs = [_job(workspace, partition, tasks, limit, claimed) for partition in unique]
+        assignments = [assignment for _, assignment in jobs]
+        refuse_unpermitted(assignments, allow_paid)
+        register_baselines(workspace)
+        with Journal(workspace.datadir.journal, workspace.lake) as journal:
+            dispatch(assignments, journal, policy=policy, on_progress=on_progress)
+    return [PartitionSummary.of(work, _statuses(workspace, planned, work)) for planned, work in jobs]
+
+
+def _job(
+    workspace: Workspace, partition: Partition, tasks: Sequence[str], limit: int | None, claimed: set[str]
+) -> tuple[Planned, Assignment[Question]]:
+    """A partition's questions and the open ones among them. claimed: what other partitions of this run ask already."""
+    renderer = Renderer(workspace, partition)
+    planned: Planned = {task: plan_questions(renderer, task, limit)[1] for task in tasks}
+    tallies, questions = {}, []
+    for task, all_questions in planned.items():
+        responses = counting_responses(workspace.lake, task, partition).filter(pl.col("final"))
+        open_ones = unclaimed(all_questions, set(responses["request_id"]), claimed)
+        tallies[task] = Tally(planned=len(all_questions), reused=len(all_questions) - len(open_ones))
+        questions += open_ones
+    return planned, Assignment(
+        partition=partition,
+        entry=renderer.entry,
+        questions=questions,
+        request=lambda question: renderer.request(workspace.corpus.instances[question.instance_id]),
+        identity=lambda question: _identity(partition, question),
+        stream=lambda task: response_stream(partition, task),
+        tallies=tallies,
+        what=f"asking {partition.model} ({partition.modality})",
+    )
+
+
+def unclaimed(questions: Sequence[Any], final: set[str], claimed: set[str]) -> list[Any]:
+    """The questions whose request has no final response and is not asked elsewhere in this run; claims them."""
+    open_ones = []
+    for question in questions:
+        if question.request_id not in final and question.request_id not in claimed:
+            claimed.add(question.request_id)
+            open_ones.append(question)
+    return open_ones
+
+
+def refuse_unpermitted(assignments: Sequence[Assignment[Any]], allow_paid: bool) -> None:
+    """Raise UsageError when a model that costs money would be asked without consent."""
+    paid = {work.entry.id: len(work.questions) for work in assignments if work.questions and work.entry.is_paid}
+    if paid and not allow_paid:
+        raise UsageError(
+            "these models cost money; nothing was asked",
+            found=", ".join(f"{model} ({n} open questions)" for model, n in paid.items()),
+            advice="add --yes to ask them, or --limit 10 --yes to try a few questions first",
+        )
+
+
+def _identity(partition: Partition, question: Question) -> dict[str, Any]:
+    columns = asdict(question)
+    del columns["instance_id"]  # a request that two instances share is one request
+    return {**columns, **partition.levels}
+
+
+def response_stream(partition: Partition, task: str) -> Stream:
+    return Stream.of(f"responses_{task}", partition.levels)
+
+
+@contextmanager
+def partition_lease(workspace: Workspace, partition: Partition) -> Iterator[None]:
+    """Hold a partition, and put in order what a process that died in it left behind."""
+    journal = workspace.datadir.journal
+    with lease(lease_file(journal, partition.levels), str(partition)):
+        recover(journal, workspace.lake, [response_stream(partition, task) for task in TASKS])
+        yield
+
+
+def _statuses(workspace: Workspace, planned: Planned, work: Assignment[Question]) -> dict[str, Counter[str]]:
+    """Per task, how many planned questions have which response status; not_run where there is none."""
+    counts = {}
+    for task, questions in planned.items():
+        rows = counting_responses(workspace.lake, task, work.partition)
+        statuses = dict(zip(rows["request_id"], rows["status"], strict=True))
+        counts[task] = Counter(statuses.get(question.request_id, "not_run") for question in questions)
+    return counts

@@ -1,0 +1,203 @@
+"""Sending many questions at once: one event loop for all models and partitions, each model at its own pace.
+
+Used for questions and for judgements alike; what is asked and where it is stored comes with the Assignment.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Generic, Protocol, TypeVar
+
+from rescue_pipeline.llm.adapter import close_connections, prepare_litellm
+from rescue_pipeline.llm.client import Client, RetryPolicy
+from rescue_pipeline.llm.exchange import Reply, Request
+from rescue_pipeline.llm.journal import Journal
+from rescue_pipeline.llm.limits import Endpoint, Gate
+from rescue_pipeline.llm.registry import ModelEntry
+from rescue_pipeline.llm.segments import Stream
+from rescue_pipeline.llm.workspace import Partition
+
+_MOST_UNWRITTEN = 1000
+
+
+class Asked(Protocol):
+    """What the dispatcher needs to know of a question."""
+
+    @property
+    def request_id(self) -> str: ...
+    @property
+    def task(self) -> str: ...
+
+
+Q = TypeVar("Q", bound=Asked)
+
+
+@dataclass
+class Tally:
+    """What this run has asked for one assignment and task. planned includes reused."""
+
+    planned: int = 0
+    reused: int = 0
+
+    by_status: Counter[str] = field(default_factory=Counter)
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float | None = 0.0
+    """None once the cost of any response is unknown."""
+
+    def add(self, reply: Reply) -> None:
+        self.by_status[reply.status] += 1
+        self.prompt_tokens += reply.prompt_tokens or 0
+        self.completion_tokens += reply.completion_tokens or 0
+        unknown = self.cost_usd is None or reply.cost_usd is None
+        self.cost_usd = None if unknown else (self.cost_usd or 0.0) + (reply.cost_usd or 0.0)
+
+    @property
+    def asked(self) -> int:
+        return self.by_status.total()
+
+
+@dataclass
+class Assignment(Generic[Q]):
+    """The open questions of one partition for one model."""
+
+    partition: Partition
+    entry: ModelEntry
+    questions: Sequence[Q]
+    request: Callable[[Q], Request]
+    identity: Callable[[Q], dict[str, Any]]
+    """The columns of a response that say which question it belongs to."""
+    stream: Callable[[str], Stream]
+    tallies: dict[str, Tally]
+    """By task."""
+    what: str
+    """What is being done, for whoever watches."""
+    stopped: str | None = None
+    seconds: float = 0.0
+
+    def done(self) -> int:
+        return sum(tally.reused + tally.asked for tally in self.tallies.values())
+
+    def planned(self) -> int:
+        return sum(tally.planned for tally in self.tallies.values())
+
+
+OnProgress = Callable[[str, int, int | None], None]
+"""Called with what is being done, how many are done (reused ones too), and of how many."""
+
+
+def dispatch(
+    assignments: Sequence[Assignment[Any]],
+    journal: Journal,
+    *,
+    policy: RetryPolicy | None = None,
+    on_progress: OnProgress | None = None,
+) -> None:
+    """Ask everything. What is received is handed to the journal at once, also when the run is interrupted."""
+    open_ones = [assignment for assignment in assignments if assignment.questions]
+    if open_ones:
+        prepare_litellm()
+        _run(_Dispatcher(open_ones, journal, policy or RetryPolicy(), on_progress))
+
+
+def _run(dispatcher: _Dispatcher) -> None:
+    """Run the loop here, or in a thread of its own where this thread already runs one (a notebook)."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        asyncio.run(dispatcher.run())
+        return
+    failures: list[BaseException] = []
+
+    def target() -> None:
+        try:
+            asyncio.run(dispatcher.run())
+        except BaseException as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=target, name="asking")
+    thread.start()
+    thread.join()
+    if failures:
+        raise failures[0]
+
+
+class _Dispatcher:
+    def __init__(
+        self,
+        assignments: Sequence[Assignment[Any]],
+        journal: Journal,
+        policy: RetryPolicy,
+        on_progress: OnProgress | None,
+    ) -> None:
+        self.assignments, self.journal, self.policy, self.on_progress = assignments, journal, policy, on_progress
+        self._endpoints: dict[tuple[str, str | None], Endpoint] = {}
+        self._clients: dict[str, Client] = {}
+
+    async def run(self) -> None:
+        try:
+            async with asyncio.TaskGroup() as group:
+                for assignment in self.assignments:
+                    group.create_task(self._partition(assignment))
+        except BaseExceptionGroup as errors:
+            raise _first(errors) from None
+        finally:
+            await close_connections()
+
+    async def _partition(self, assignment: Assignment[Any]) -> None:
+        started, client = time.monotonic(), self._client(assignment.entry)
+        questions = iter(assignment.questions)
+        workers = min(assignment.entry.limits.concurrency, len(assignment.questions))
+        async with asyncio.TaskGroup() as group:
+            for _ in range(workers):
+                group.create_task(self._worker(assignment, client, questions))
+        await asyncio.to_thread(self.journal.flush)
+        await asyncio.sleep(0)  # the last commits report themselves to this loop
+        assignment.stopped, assignment.seconds = client.stopped, time.monotonic() - started
+
+    async def _worker(self, assignment: Assignment[Any], client: Client, questions: Iterator[Any]) -> None:
+        for question in questions:
+            while self.journal.backlog() > _MOST_UNWRITTEN:
+                await asyncio.sleep(0.05)
+            if client.stopped is not None:
+                return
+            reply = await client.ask(assignment.request(question))
+            if reply.attempts:
+                # no await between the reply and this line: an interrupt cannot come between
+                self._store(assignment, question, reply)
+
+    def _store(self, assignment: Assignment[Any], question: Asked, reply: Reply) -> None:
+        loop = asyncio.get_running_loop()
+        record = {"request_id": question.request_id, **assignment.identity(question), **asdict(reply)}
+
+        def committed() -> None:
+            try:
+                loop.call_soon_threadsafe(self._count, assignment, question.task, reply)
+            except RuntimeError:
+                pass  # interrupted: the loop is gone, the record is safe
+
+        self.journal.append(assignment.stream(question.task), record, committed)
+
+    def _count(self, assignment: Assignment[Any], task: str, reply: Reply) -> None:
+        assignment.tallies[task].add(reply)
+        if self.on_progress is not None:
+            self.on_progress(assignment.what, assignment.done(), assignment.planned())
+
+    def _client(self, entry: ModelEntry) -> Client:
+        """One client per model, one endpoint per address and key: their limits hold across partitions."""
+        if entry.id not in self._clients:
+            endpoint = self._endpoints.setdefault((entry.endpoint, entry.api_key_env), Endpoint())
+            self._clients[entry.id] = Client(entry, Gate(entry.limits, endpoint), self.policy)
+        return self._clients[entry.id]
+
+
+def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:
+    error: BaseException = errors
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

@@ -1,0 +1,113 @@
+"""A question as it is sent (Request), as it is stored (Reply), and what adds up between the two (Exchange)."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from rescue_pipeline.llm.prices import Usage, cost_usd
+from rescue_pipeline.llm.registry import Price
+from rescue_pipeline.llm.statuses import Failure, Verdict
+
+_CHARACTERS_PER_TOKEN = 4
+
+
+@dataclass(frozen=True)
+class Request:
+    """One question, ready to send. retry_tokens: the larger answer budget if the first answer is cut off."""
+
+    messages: list[dict[str, str]]
+    parameters: Mapping[str, Any]
+    schema: Mapping[str, Any] | None = None
+    metadata: Mapping[str, Any] | None = None
+    retry_tokens: int | None = None
+
+    def expected_tokens(self) -> int:
+        """A rough count, for pacing only."""
+        characters = sum(len(message["content"]) for message in self.messages)
+        return characters // _CHARACTERS_PER_TOKEN + int(self.parameters.get("max_tokens") or 0)
+
+
+@dataclass(frozen=True)
+class Reply:
+    """The outcome of a question; its fields are columns of the response table."""
+
+    status: str
+    final: bool
+    content: str | None
+    finish_reason: str | None
+    error_type: str | None
+    error: str | None
+    http_status: int | None
+    rung: str | None
+    parameters: str
+    attempts: int
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    reasoning_tokens: int | None
+    cached_tokens: int | None
+    cost_usd: float | None
+    provider_model: str | None
+    system_fingerprint: str | None
+    sent_at: str
+    seconds: float
+
+
+@dataclass
+class Exchange:
+    """What accumulates over the calls of one question: every call that was billed counts."""
+
+    rung: str
+    parameters: dict[str, Any]
+    question_seconds: float
+    attempts: int = 0
+    usage: Usage = field(default_factory=Usage)
+    provider_model: str | None = None
+    fingerprint: str | None = None
+    _sent_at: datetime | None = None
+    _started: float = 0.0
+
+    def sending(self) -> None:
+        self.attempts += 1
+        if self._sent_at is None:
+            self._sent_at, self._started = datetime.now(UTC), time.monotonic()
+
+    def received(self, response: Any, *, zero_is_real: bool) -> None:
+        self.usage += Usage.of(response, zero_is_real=zero_is_real)
+        self.provider_model = getattr(response, "model", None)
+        self.fingerprint = getattr(response, "system_fingerprint", None)
+
+    def seconds_left(self) -> float:
+        """Of the question's time; its clock starts with the first call, not while it waits for its turn."""
+        used = time.monotonic() - self._started if self._sent_at else 0.0
+        return self.question_seconds - used
+
+    def reply(self, outcome: Verdict | Failure, price: Price | None, error: str | None) -> Reply:
+        """The row to store; error: the failure's text, already redacted."""
+        failure = outcome if isinstance(outcome, Failure) else None
+        verdict = outcome if isinstance(outcome, Verdict) else None
+        return Reply(
+            status=outcome.status,
+            final=outcome.status != "api_error",
+            content=verdict.content if verdict else None,
+            finish_reason=verdict.finish_reason if verdict else None,
+            error_type=failure.kind if failure else None,
+            error=error,
+            http_status=failure.http_status if failure else None,
+            rung=self.rung,
+            parameters=json.dumps(self.parameters, sort_keys=True, allow_nan=False),
+            attempts=self.attempts,
+            prompt_tokens=self.usage.prompt,
+            completion_tokens=self.usage.completion,
+            reasoning_tokens=self.usage.reasoning,
+            cached_tokens=self.usage.cached,
+            cost_usd=cost_usd(price, self.usage),
+            provider_model=self.provider_model,
+            system_fingerprint=self.fingerprint,
+            sent_at=(self._sent_at or datetime.now(UTC)).isoformat(),
+            seconds=round(time.monotonic() - self._started, 6) if self._sent_at else 0.0,
+        )

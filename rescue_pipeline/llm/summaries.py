@@ -1,0 +1,102 @@
+"""What a step of asking, judging or parsing reports: numbers for the console and for Dagster's metadata, no text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rescue_pipeline.llm.dispatch import Assignment
+from rescue_pipeline.llm.workspace import Partition
+
+
+@dataclass(frozen=True)
+class TaskSummary:
+    """One task of a partition. by_status adds up to planned, the questions within this run's limit.
+
+    asked: sent by this run. reused: with a final response from before, or asked by another partition of this run
+    because it plans the very same request. Tokens and cost are of this run; cost_usd is None where a price is unknown.
+    """
+
+    planned: int
+    reused: int
+    asked: int
+    by_status: dict[str, int]
+    prompt_tokens: int
+    completion_tokens: int
+    cost_usd: float | None
+
+
+@dataclass(frozen=True)
+class PartitionSummary:
+    """What a run did for one partition. stopped_reason: why the model (or judge) was given up, None when it was not."""
+
+    partition: Partition
+    asked_of: str
+    """The model that was asked: the partition's, or the judge."""
+    tasks: dict[str, TaskSummary]
+    seconds: float
+    stopped_reason: str | None
+
+    @classmethod
+    def of(cls, work: Assignment[Any], statuses: Mapping[str, Counter[str]]) -> PartitionSummary:
+        tasks = {
+            task: TaskSummary(
+                planned=tally.planned,
+                reused=tally.reused,
+                asked=tally.asked,
+                by_status=dict(statuses[task].most_common()),
+                prompt_tokens=tally.prompt_tokens,
+                completion_tokens=tally.completion_tokens,
+                cost_usd=tally.cost_usd,
+            )
+            for task, tally in work.tallies.items()
+        }
+        return cls(work.partition, work.entry.id, tasks, work.seconds, work.stopped)
+
+    @property
+    def planned(self) -> int:
+        return sum(task.planned for task in self.tasks.values())
+
+    @property
+    def reused(self) -> int:
+        return sum(task.reused for task in self.tasks.values())
+
+    @property
+    def asked(self) -> int:
+        return sum(task.asked for task in self.tasks.values())
+
+    @property
+    def cost_usd(self) -> float | None:
+        costs = [task.cost_usd for task in self.tasks.values()]
+        return None if None in costs else sum(cost for cost in costs if cost is not None)
+
+    @property
+    def by_status(self) -> dict[str, int]:
+        total: Counter[str] = Counter()
+        for task in self.tasks.values():
+            total.update(task.by_status)
+        return dict(total.most_common())
+
+    def metadata(self, task: str) -> dict[str, Any]:
+        """One task's numbers for an asset event; the statuses under their own names."""
+        part = self.tasks[task]
+        return {
+            "model": self.asked_of,
+            "modality": self.partition.modality,
+            "protocol": self.partition.protocol,
+            "planned": part.planned,
+            "reused": part.reused,
+            "asked": part.asked,
+            "prompt_tokens": part.prompt_tokens,
+            "completion_tokens": part.completion_tokens,
+            "cost_usd": part.cost_usd,
+            "seconds": round(self.seconds, 3),
+            "stopped": self.stopped_reason,
+            **part.by_status,
+        }
+
+
+JudgeSummary = PartitionSummary
+"""One row per partition that was judged: planned are its answers with status ok, by_status counts judgements."""
