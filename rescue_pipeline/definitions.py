@@ -13,7 +13,4 @@ defs = dg.Definitions(
     resources={"dbt": transform.dbt_resource(transform.PROJECT), "options": RunOptions()},
     # a process per step would import everything anew for every step; the steps follow each other anyway
     executor=dg.in_process_executor,
-).map_resolved_asset_specs(
-    func=lambda spec: spec.replace_attributes(automation_condition=automation.FOLLOW_ANSWERS),
-    selection=automation.PUBLISH,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import duckdb
 from rich.table import Table
@@ -10,10 +10,12 @@ from rich.table import Table
 from rescue_pipeline import console
 from rescue_pipeline.datadir import DataDirectory
 from rescue_pipeline.doctoring import Finding
+from rescue_pipeline.llm.checking import ModelCheck
 from rescue_pipeline.llm.registry import ModelEntry, Registry
 from rescue_pipeline.running import ModelOutcome, RunOutcome
-from rescue_pipeline.warehouse import open_duckdb
+from rescue_pipeline.warehouse import open_results
 
+MOST_LINES = 10
 RESEARCH_ONLY = "For research only: never for clinical use, and no judgement of any person."
 
 # What one line of the final table shows: heading, column of results.leaderboard, how it is printed.
@@ -32,7 +34,7 @@ _COLUMNS = (
 
 def print_leaderboard(directory: DataDirectory) -> None:
     """The newest corpus version's leaderboard over both scenarios, one line per model, modality and protocol."""
-    with open_duckdb(directory.results, read_only=True) as connection:
+    with open_results(directory.results) as connection:
         rows = _leaderboard(connection)
     if not rows:
         console.out.print("No answers yet.")
@@ -77,15 +79,21 @@ def _print_value(value: object, kind: str) -> str:
 def print_outcome(outcome: RunOutcome) -> None:
     for model in outcome.models:
         console.out.print(_model_line(model), markup=False)
+    for line in outcome.bad_lines[:MOST_LINES]:
+        console.out.print(f"not imported: {line}", markup=False)
+    if len(outcome.bad_lines) > MOST_LINES:
+        console.out.print(f"not imported: {len(outcome.bad_lines) - MOST_LINES} more lines", markup=False)
     if outcome.rejected:
         console.out.print(
             f'{outcome.rejected} records were rejected: rescue sql "select * from raw.rejects"', markup=False
         )
+    spent = ", ".join(f"{job} {seconds:.1f} s" for job, seconds in outcome.seconds.items())
     report = outcome.directory.reports / "report.html"
     console.out.print(f"\nreport    {report}", markup=False)
     console.out.print(
         f'tables    rescue sql "select * from results.leaderboard"   ({outcome.directory.results.name})', markup=False
     )
+    console.out.print(f"time      {spent}", markup=False)
     console.out.print("graph     rescue ui", markup=False)
     console.out.print(RESEARCH_ONLY, style="dim")
 
@@ -144,3 +152,18 @@ def print_findings(findings: Iterable[Finding]) -> None:
             "ok" if finding.ok else "!!", finding.what, finding.detail, "" if finding.ok else finding.advice or ""
         )
     console.out.print(table)
+
+
+def print_checks(checks: Sequence[ModelCheck]) -> None:
+    table = _plain_table("model", "key", "answers", "structured", "price", "seconds", "")
+    for check in checks:
+        seconds = "" if check.latency_seconds is None else f"{check.latency_seconds:.2f}"
+        price = "known" if check.price_known else "unknown"
+        table.add_row(
+            check.id, check.key, _tried(check.reachable), _tried(check.structured_output), price, seconds, check.message
+        )
+    console.out.print(table)
+
+
+def _tried(outcome: bool | None) -> str:
+    return {True: "yes", False: "no", None: "-"}[outcome]

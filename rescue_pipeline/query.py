@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from rescue_pipeline.errors import UsageError
-from rescue_pipeline.warehouse import open_duckdb
+from rescue_pipeline.warehouse import open_results
 
 Form = Literal["table", "csv", "json"]
 MOST_ROWS_SHOWN = 200
@@ -20,7 +20,7 @@ MOST_ROWS_SHOWN = 200
 
 def run_query(database: Path, query: str, form: Form) -> str:
     """The result as text; raises UsageError for SQL that DuckDB refuses."""
-    with open_duckdb(database, read_only=True) as connection:
+    with open_results(database) as connection:
         try:
             relation = connection.sql(query)
             frame = relation.pl() if relation is not None else pl.DataFrame()

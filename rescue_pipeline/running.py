@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from rescue_pipeline import datadir
 from rescue_pipeline.corpus.source import CorpusSource
 from rescue_pipeline.datadir import DataDirectory
 from rescue_pipeline.errors import UsageError
 from rescue_pipeline.llm.registry import Registry
+from rescue_pipeline.llm.workspace import IMPORTED
 from rescue_pipeline.schemas import TASKS
 from rescue_pipeline.schemas.predictions import MODALITIES
 from rescue_pipeline.tasks.spec import protocol_names
-from rescue_pipeline.warehouse import open_duckdb
+from rescue_pipeline.warehouse import open_results
 
 
 @dataclass(frozen=True)
@@ -69,13 +71,18 @@ class RunOutcome:
     directory: DataDirectory
     models: list[ModelOutcome] = field(default_factory=list)
     rejected: int = 0
+    seconds: dict[str, float] = field(default_factory=dict)
+    """By job: prepare, answer, publish."""
+    bad_lines: list[str] = field(default_factory=list)
+    """Lines of an imported file that were not taken in."""
 
     @property
     def exit_code(self) -> int:
         """0 done, 1 a model answered nothing at all, 3 something is missing (rejected records, open questions)."""
         if any(model.planned and model.unanswered == model.planned for model in self.models):
             return 1
-        return 3 if self.rejected or any(model.unanswered for model in self.models) else 0
+        incomplete = self.rejected or self.bad_lines or any(model.unanswered for model in self.models)
+        return 3 if incomplete else 0
 
 
 def use_corpus(source: CorpusSource) -> DataDirectory:
@@ -108,12 +115,50 @@ def run(request: RunRequest) -> RunOutcome:
         finally:
             # whatever was answered before an error or Ctrl-C is published
             launcher.publish()
-    return outcome(directory, request, asked)
+    scope = _Scope(request.models, request.modalities, request.tasks, request.protocol)
+    return _outcome(directory, scope, asked, launcher.seconds)
 
 
-def outcome(directory: DataDirectory, request: RunRequest, asked: list[dict[str, Any]]) -> RunOutcome:
+def import_file(directory: DataDirectory, file: Path, model: str | None, judge: str | None = None) -> RunOutcome:
+    """Score answers that were made elsewhere; the current corpus must be loaded, and is if it is not."""
+    from rescue_pipeline.defs.launch import Launcher
+    from rescue_pipeline.defs.resources import open_workspace
+    from rescue_pipeline.llm.importing import import_predictions
+
+    with Launcher() as launcher:
+        launcher.prepare()
+        imported = import_predictions(open_workspace(), file, model)
+        modalities = [partition.modality for partition in imported.partitions]
+        options = {"protocol": IMPORTED, "tasks": imported.tasks, "judge": judge}
+        launcher.judge([imported.model], modalities, options)
+        launcher.publish()
+    bad_lines = [
+        f"{bad.file} line {bad.line}, {bad.field}: expected {bad.expected}, found {bad.found}"
+        for bad in imported.errors
+    ]
+    scope = _Scope([imported.model], modalities, imported.tasks, IMPORTED)
+    asked = [{"model": imported.model, "asked": imported.imported, "reused": imported.reused}]
+    return _outcome(directory, scope, asked, launcher.seconds, bad_lines)
+
+
+class _Scope(NamedTuple):
+    """Which partitions a run was about."""
+
+    models: Sequence[str]
+    modalities: Sequence[str]
+    tasks: Sequence[str]
+    protocol: str
+
+
+def _outcome(
+    directory: DataDirectory,
+    scope: _Scope,
+    asked: list[dict[str, Any]],
+    seconds: dict[str, float],
+    bad_lines: Sequence[str] = (),
+) -> RunOutcome:
     """What the published tables say of this run's models."""
-    with open_duckdb(directory.results, read_only=True) as connection:
+    with open_results(directory.results) as connection:
         rejected = connection.execute("select count(*) from raw.rejects").fetchall()[0][0]
         rows = connection.execute(
             """
@@ -123,30 +168,26 @@ def outcome(directory: DataDirectory, request: RunRequest, asked: list[dict[str,
                 and list_contains($tasks, task) and protocol = $protocol
             group by all
             """,
-            {
-                "models": list(request.models),
-                "modalities": list(request.modalities),
-                "tasks": list(request.tasks),
-                "protocol": request.protocol,
-            },
+            {name: value if isinstance(value, str) else list(value) for name, value in scope._asdict().items()},
         ).fetchall()
-    models = []
-    for model in request.models:
-        by_status = {status: n for name, status, n in rows if name == model}
-        mine = [entry for entry in asked if entry["model"] == model]
-        costs = [entry["cost_usd"] for entry in mine if entry.get("cost_usd") is not None]
-        models.append(
-            ModelOutcome(
-                model=model,
-                planned=sum(by_status.values()),
-                asked=sum(entry["asked"] for entry in mine),
-                reused=sum(entry["reused"] for entry in mine),
-                by_status=by_status,
-                cost_usd=sum(costs) if costs else None,
-                stopped=next((entry["stopped"] for entry in mine if entry.get("stopped")), None),
-            )
-        )
-    return RunOutcome(directory, models, rejected)
+    models = [
+        _model_outcome(model, {status: n for name, status, n in rows if name == model}, asked) for model in scope.models
+    ]
+    return RunOutcome(directory, models, rejected, dict(seconds), list(bad_lines))
+
+
+def _model_outcome(model: str, by_status: dict[str, int], asked: list[dict[str, Any]]) -> ModelOutcome:
+    mine = [entry for entry in asked if entry["model"] == model]
+    costs = [entry["cost_usd"] for entry in mine if entry.get("cost_usd") is not None]
+    return ModelOutcome(
+        model=model,
+        planned=sum(by_status.values()),
+        asked=sum(entry["asked"] for entry in mine),
+        reused=sum(entry["reused"] for entry in mine),
+        by_status=by_status,
+        cost_usd=sum(costs) if costs else None,
+        stopped=next((entry["stopped"] for entry in mine if entry.get("stopped")), None),
+    )
 
 
 def use_current(create: bool = False) -> DataDirectory:
@@ -170,5 +211,5 @@ def n_sessions(directory: DataDirectory) -> int | None:
     """Sessions of the published corpus version; None before the first publication."""
     if not directory.results.exists():
         return None
-    with open_duckdb(directory.results, read_only=True) as connection:
+    with open_results(directory.results) as connection:
         return int(connection.execute("select count(*) from raw.samples").fetchall()[0][0])

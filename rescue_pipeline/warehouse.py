@@ -11,7 +11,7 @@ from pathlib import Path
 
 import duckdb
 
-from rescue_pipeline.errors import RescueError
+from rescue_pipeline.errors import RescueError, UsageError
 from rescue_pipeline.settings import Settings
 
 
@@ -27,6 +27,27 @@ def open_duckdb(
     connection = _connect(path, read_only, Settings().lock_timeout_seconds if timeout is None else timeout)
     try:
         connection.execute("set timezone = 'UTC'")
+        yield connection
+    finally:
+        connection.close()
+
+
+@contextmanager
+def open_results(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open the published database to read, under another catalog name than its file's.
+
+    Opened directly, its catalog would be called `results` like the schema, and `results.leaderboard` be ambiguous.
+    """
+    if not path.exists():
+        raise UsageError("nothing is published yet", where=str(path), advice="rescue demo, or rescue run --corpus ...")
+    with open_duckdb(path, read_only=True):
+        pass  # explains a lock, another version, no database
+    connection = duckdb.connect()
+    try:
+        connection.execute("set timezone = 'UTC'")
+        quoted = str(path).replace("'", "''")
+        connection.execute(f"attach '{quoted}' as published (read_only)")
+        connection.execute("use published")
         yield connection
     finally:
         connection.close()

@@ -87,10 +87,10 @@ class Page:
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 500
         )
 
-    def set_dark(self, dark: bool) -> None:
-        """What the page learns as the reader's preferred colour scheme."""
+    def set_media(self, *, dark: bool = False, printed: bool = False) -> None:
+        """What the page learns of its medium: the reader's preferred colour scheme, and whether it is printed."""
         preference = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self._call("Emulation.setEmulatedMedia", features=[preference])
+        self._call("Emulation.setEmulatedMedia", media="print" if printed else "", features=[preference])
 
     def press(self, key: str) -> None:
         """One key by its DOM name, such as Tab or Enter."""
@@ -195,7 +195,7 @@ class Browser:
         for domain in ("Page", "Runtime", "Network", "Log"):
             self._connection.call(f"{domain}.enable", {}, session)
         page.set_viewport(width, height)
-        page.set_dark(dark)
+        page.set_media(dark=dark)
         return page.goto(url)
 
 

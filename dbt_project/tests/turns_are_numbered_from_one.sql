@@ -1,4 +1,6 @@
 -- adjacency ("the row before"), the early cut-off and position all count on it
+{{ config(meta={'dagster': {'ref': {'name': 'turns'}}}) }}
+
 select
     sessions.sample_id,
     sessions.n_turns,

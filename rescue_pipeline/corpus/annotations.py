@@ -56,7 +56,7 @@ def decode(content: bytes, encoding: str) -> tuple[str, bool]:
 
 
 def sample_ids(path: Path) -> list[str]:
-    """What the records of a file call themselves, found without reading the records (a quick look for the first such key)."""
+    """What the records of a file call themselves: a quick look for the first such key of each line."""
     names: dict[str, None] = {}
     with path.open("rb") as file:
         while line := file.readline(MAX_RECORD_BYTES):

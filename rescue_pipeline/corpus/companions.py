@@ -16,7 +16,7 @@ from rescue_pipeline.errors import RescueError, UsageError
 from rescue_pipeline.tasks.labels import LABEL_FILES, LABELS, load_labels
 
 RELEASED_GROUPS = ASSETS / "session_groups.csv"
-"""family,session_group: the recurring families of the released corpus. A family is the first two parts of a sample id."""
+"""Columns family, session_group: the released corpus's recurring families (the first two parts of a sample id)."""
 
 
 def companions_sha256(inventory: Inventory) -> str:
@@ -42,7 +42,9 @@ def label_rows() -> Iterator[dict[str, Any]]:
                 }
 
 
-def session_group_rows(groups: SourceFile | None, sample_ids: Iterable[str], *, is_released: bool) -> list[dict[str, Any]]:
+def session_group_rows(
+    groups: SourceFile | None, sample_ids: Iterable[str], *, is_released: bool
+) -> list[dict[str, Any]]:
     """Rows of raw.session_groups: the shipped families if this is the released corpus, then the user's map over them.
 
     Raises UsageError when the user's file is wrong. A session it names that the corpus lacks has no row.
@@ -82,7 +84,9 @@ def read_map(path: Path, key: str) -> dict[str, str]:
         raise _wrong_map(path, "a CSV file in UTF-8", type(error).__name__) from None
     columns = reader.fieldnames or []
     if not {key, "session_group"} <= set(columns):
-        raise _wrong_map(f"{path}, line 1", f"the columns {key} and session_group", ", ".join(columns)[:100] or "nothing")
+        raise _wrong_map(
+            f"{path}, line 1", f"the columns {key} and session_group", ", ".join(columns)[:100] or "nothing"
+        )
     groups: dict[str, str] = {}
     for line, row in enumerate(rows, start=2):
         name, group = (row[key] or "").strip(), (row["session_group"] or "").strip()

@@ -79,7 +79,7 @@ class Inventory:
     def version(self, ingest_version: str) -> str:
         """The corpus_version: 16 hex digits over what the files hold and how they are read.
 
-        A corpus file may be renamed and stays the same corpus; within a folder the paths count, since ids come from them.
+        A corpus file may be renamed and stays the same corpus; in a folder the paths count, since ids come from them.
         """
         return self._digest(self.files, f"ingest {ingest_version}, {self.source.encoding}\n")[:16]
 
@@ -88,12 +88,14 @@ class Inventory:
         for file in files:
             is_whole_corpus = file.path == self.source.path
             name = "" if is_whole_corpus or file.kind == "groups" else file.name
-            digest.update(f"{file.kind}\0{file.sample_id if file.kind == 'transcript' else name}\0{file.sha256}\n".encode())
+            digest.update(
+                f"{file.kind}\0{file.sample_id if file.kind == 'transcript' else name}\0{file.sha256}\n".encode()
+            )
         return digest.hexdigest()
 
 
 def take_inventory(source: CorpusSource) -> Inventory:
-    """Find and hash the files of a corpus. Raises RescueError when there is no annotation file, or it cannot be read."""
+    """Find and hash the files of a corpus. Raises RescueError when there is no annotation file that can be read."""
     found = list(_walk(source.path)) if source.path.is_dir() else [source.path]
     instances = [path for path in _beside(source, found) if _holds_instances(path)]
     records = [path for path in found if path.suffix.lower() in RECORD_SUFFIXES and path not in instances]
@@ -107,15 +109,16 @@ def take_inventory(source: CorpusSource) -> Inventory:
             found=f"{len(found)} other files" if found else "no files",
             advice="give the folder or the JSONL file that holds the annotations",
         )
-    inventory = Inventory(
+    described = tuple(_describe(source, path, RECORD_SUFFIXES.get(path.suffix.lower(), "records")) for path in records)
+    groups = _describe(source, source.groups, "groups") if source.groups else None
+    _refuse_unreadable(described, groups)
+    return Inventory(
         source=source,
-        records=tuple(_describe(source, path, RECORD_SUFFIXES.get(path.suffix.lower(), "records")) for path in records),
+        records=described,
         transcripts=tuple(_transcripts(source, found)),
         instances=tuple(_describe(source, path, "instances") for path in instances),
-        groups=_describe(source, source.groups, "groups") if source.groups else None,
+        groups=groups,
     )
-    _refuse_unreadable(inventory)
-    return inventory
 
 
 def _signature(path: Path) -> tuple[int, int] | None:
@@ -131,10 +134,9 @@ def hash_file(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _refuse_unreadable(inventory: Inventory) -> None:
+def _refuse_unreadable(records: tuple[SourceFile, ...], groups: SourceFile | None) -> None:
     """One unreadable file of many is a reject; nothing readable, or an unreadable groups file, ends the load."""
-    groups = inventory.groups
-    hopeless = [] if any(file.sha256 for file in inventory.records) else list(inventory.records[:1])
+    hopeless = [] if any(file.sha256 for file in records) else [records[0]]
     for file in [*hopeless, *([groups] if groups and not groups.sha256 else [])]:
         raise RescueError(
             "the corpus cannot be read",
@@ -147,10 +149,21 @@ def _refuse_unreadable(inventory: Inventory) -> None:
 
 def _walk(folder: Path) -> Iterator[Path]:
     """Every visible file below `folder`, in a fixed order; data directories of this project are left out."""
-    for root, folders, files in os.walk(folder):
+    for root, folders, files in os.walk(folder, onerror=_refuse_folder):
         here = Path(root)
         folders[:] = sorted(name for name in folders if name[0] != "." and not _is_data_directory(here / name))
         yield from (here / name for name in sorted(files) if name[0] != ".")
+
+
+def _refuse_folder(error: OSError) -> None:
+    """A folder that cannot be listed may hold any number of sessions: going on would lose them silently."""
+    raise RescueError(
+        "a folder of the corpus cannot be read",
+        where=str(error.filename),
+        expected="a folder that you may list",
+        found=error.strerror,
+        advice="check the folder's permissions (ls -ld)",
+    ) from error
 
 
 def _is_data_directory(folder: Path) -> bool:
@@ -191,14 +204,16 @@ def _named_transcripts(source: CorpusSource) -> list[Path]:
     from rescue_pipeline.corpus.annotations import sample_ids
 
     folder = source.folder
-    candidates = (folder / f"{sample_id}{suffix}" for sample_id in sample_ids(source.path) for suffix in TRANSCRIPT_SUFFIXES)
+    candidates = (
+        folder / f"{sample_id}{suffix}" for sample_id in sample_ids(source.path) for suffix in TRANSCRIPT_SUFFIXES
+    )
     return sorted(path for path in candidates if path.is_file() and path.resolve().is_relative_to(folder))
 
 
 def _describe(source: CorpusSource, path: Path, kind: Kind, sample_id: str | None = None) -> SourceFile:
     name = Path(os.path.relpath(path, source.folder)).as_posix()
-    if kind == "record" and source.path.is_dir():
-        sample_id = path.relative_to(source.path).with_suffix("").as_posix()
+    if kind == "record":
+        sample_id = path.relative_to(source.folder).with_suffix("").as_posix()
     try:
         status = path.stat()
         return SourceFile(path, name, kind, status.st_size, hash_file(path), status.st_mtime_ns, sample_id=sample_id)

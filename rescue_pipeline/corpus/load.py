@@ -24,7 +24,7 @@ from rescue_pipeline.errors import RescueError
 INGEST_VERSION = "1"
 """Raise it when the same files would be read differently: every corpus then gets a new corpus_version."""
 
-LOAD_MEMORY = "512MB"
+LOAD_MEMORY = "256MB"
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,6 @@ def _bounded(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
 
     Rows hold no cycles; looking for some among them costs a fifth of the time.
     """
-    before = connection.execute("select current_setting('memory_limit')").fetchall()[0][0]
     connection.execute(f"set memory_limit = '{LOAD_MEMORY}'")
     collected = gc.isenabled()
     gc.disable()
@@ -83,7 +82,7 @@ def _bounded(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
         if collected:
             gc.enable()
         with suppress(duckdb.ConnectionException):  # closed, because it could not even roll back
-            connection.execute(f"set memory_limit = '{before}'")
+            connection.execute("reset memory_limit")
 
 
 @contextmanager
@@ -146,9 +145,7 @@ def _describe(connection: duckdb.DuckDBPyConnection, source: CorpusSource) -> No
         connection.execute("update raw.corpus set corpus_id = ?, data_class = ?, path = ?", wanted)
 
 
-def _report(
-    connection: duckdb.DuckDBPyConnection, inventory: Inventory, changed: bool, seconds: float
-) -> LoadReport:
+def _report(connection: duckdb.DuckDBPyConnection, inventory: Inventory, changed: bool, seconds: float) -> LoadReport:
     corpus_id, version, data_class, is_released, n_rejected = connection.execute(
         "select corpus_id, corpus_version, data_class, is_released, n_rejected from raw.corpus"
     ).fetchall()[0]
@@ -163,8 +160,19 @@ def _report(
         """
     ).fetchall()[0]
     return LoadReport(
-        corpus_id, version, changed, data_class, is_released, *counts[:3], n_rejected, counts[3],
-        inventory.sha256s, tuple(_notes(connection, inventory)), seconds,
+        corpus_id=corpus_id,
+        corpus_version=version,
+        changed=changed,
+        data_class=data_class,
+        is_released=is_released,
+        n_samples=counts[0],
+        n_turns=counts[1],
+        n_cues=counts[2],
+        n_rejected=n_rejected,
+        n_declared_encoding=counts[3],
+        source_sha256s=inventory.sha256s,
+        notes=tuple(_notes(connection, inventory)),
+        seconds=seconds,
     )
 
 

@@ -1,4 +1,4 @@
-"""One load in progress: records, transcripts and companions into freshly made raw tables, rejects collected on the way."""
+"""One load in progress: records, transcripts and companions go into fresh raw tables, rejects are collected."""
 
 from __future__ import annotations
 

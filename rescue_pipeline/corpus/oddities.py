@@ -45,11 +45,18 @@ class Oddities:
         )
 
     def of_cue(self, start: float, end: float, text: str) -> list[str]:
-        return self._all(text, self._of_time(start, end), ends_before_start=end < start, empty_dialogue=not text.strip())
+        return self._all(
+            text, self._of_time(start, end), ends_before_start=end < start, empty_dialogue=not text.strip()
+        )
 
     def _all(self, content: Any, of_time: list[str], **found: bool) -> list[str]:
         broken = self.may_hold_mojibake and any(map(_MOJIBAKE.search, _texts(content)))
-        return [*of_time, *(flag for flag, is_so in found.items() if is_so), *(["mojibake"] if broken else []), *self.extra]
+        return [
+            *of_time,
+            *(flag for flag, is_so in found.items() if is_so),
+            *(["mojibake"] if broken else []),
+            *self.extra,
+        ]
 
     def _of_time(self, start: float | None, end: float | None) -> list[str]:
         if start is None or end is None:

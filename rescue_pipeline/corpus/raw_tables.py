@@ -12,7 +12,7 @@ import duckdb
 import pyarrow as pa
 
 BATCH_ROWS = 10_000
-BATCH_BYTES = 32 * 1024 * 1024
+BATCH_BYTES = 8 * 1024 * 1024
 
 _SOURCE = "source_path varchar, source_line bigint, source_sha256 varchar"
 _SEEN = "struct(person varchar, description varchar)[]"

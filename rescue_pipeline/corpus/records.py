@@ -21,6 +21,8 @@ from rescue_pipeline.tasks.people import GROUPS, THERAPIST, distinct
 SCENARIOS = ("couple", "family")
 SPECIAL_NAMES = {THERAPIST, *GROUPS.values()}
 FAMILY_PREFIX = "family_therapy/"
+
+
 @dataclass(frozen=True)
 class Record:
     """One accepted record: a row for raw.samples and its rows for raw.turns, by row_index."""
@@ -85,7 +87,9 @@ def _sample_id(raw: dict[str, Any], path_id: str | None) -> str:
     if name is None:
         name = path_id
     if name is None:
-        raise InvalidRecord("a record in a JSONL file must name itself", field="sample_id", expected="text", found="nothing")
+        raise InvalidRecord(
+            "a record in a JSONL file must name itself", field="sample_id", expected="text", found="nothing"
+        )
     if not name.strip() or name != name.strip() or len(name) > 300 or not name.isprintable():
         raise InvalidRecord(
             "this cannot be a sample id",
@@ -102,12 +106,12 @@ def _in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         raise InvalidRecord("a session without rows", field="rows", expected="at least one row", found="an empty list")
     numbers = [row["row_index"] for row in rows]
     if sorted(numbers) != list(range(1, len(rows) + 1)):
-        wrong = next(i for i, (number, right) in enumerate(zip(sorted(numbers), range(1, len(rows) + 1))) if number != right)
+        wrong = next(place for place, number in enumerate(sorted(numbers), start=1) if number != place)
         raise InvalidRecord(
             "the rows are not numbered 1 to n, each once",
             field="rows[].row_index",
             expected=f"1 to {len(rows)}, each once",
-            found=f"{sorted(numbers)[wrong]} where {wrong + 1} should be",
+            found=f"{sorted(numbers)[wrong - 1]} where {wrong} should be",
         )
     return sorted(rows, key=lambda row: int(row["row_index"]))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -110,8 +111,9 @@ def from_validation(error: ValidationError, record: str | None) -> InvalidRecord
 
 
 def _json_problem(problem: ErrorDetails) -> str:
-    """The parser's own words: they name a place and a token class, not the text."""
-    return str(problem.get("ctx", {}).get("error", "not JSON"))
+    """The parser's own words: they name a place and a kind of token, not the text."""
+    words = str(problem.get("ctx", {}).get("error", "something else"))
+    return re.sub(r" at line (\d+) column (\d+)", r", line \1 of the record, character \2", words)
 
 
 def _path(location: tuple[int | str, ...]) -> str:

@@ -38,4 +38,3 @@ class Recognition:
     def is_released(self) -> bool:
         counts_fit = self.n_samples == N_SAMPLES and self.n_turns == N_TURNS
         return counts_fit and self.all_ids_fit and set(read_map(RELEASED_GROUPS, "family")) <= self.families
-

@@ -22,7 +22,7 @@ _RESERVED_IDS = {"current"}  # ./data/current names the directory in use
 
 
 class CorpusDeclaration(Declaration):
-    """corpus.yaml, in a corpus folder or beside a corpus file; its paths are relative to it. Every field may be left out."""
+    """corpus.yaml, in a corpus folder or beside a corpus file; its paths are relative to it. No field is required."""
 
     name: str | None = None
     data_class: DataClass | None = None
@@ -77,15 +77,7 @@ def resolve(
 
     Raises UsageError for a path that does not exist and for a wrong corpus.yaml, name, folder, groups file or encoding.
     """
-    corpus = Path(path).expanduser().resolve()
-    if not corpus.exists():
-        raise UsageError(
-            "there is no such corpus",
-            where=str(path),
-            expected="a JSONL file, or a folder of JSON files",
-            found="nothing at this path",
-            advice="check the path; `rescue fetch` downloads the public benchmark",
-        )
+    corpus = _found(Path(path).expanduser().resolve())
     folder = corpus if corpus.is_dir() else corpus.parent
     declared, declaration_file = _declaration(folder)
     by_hand = {key for key, value in (("transcripts", transcripts), ("encoding", encoding)) if value is not None}
@@ -93,7 +85,9 @@ def resolve(
         corpus_id=_corpus_id(name or declared.name, corpus),
         path=corpus,
         transcripts=_transcripts(transcripts, declared.transcripts, folder),
-        encoding=_encoding(encoding or declared.encoding or "utf-8", "--encoding" if encoding else str(declaration_file)),
+        encoding=_encoding(
+            encoding or declared.encoding or "utf-8", "--encoding" if encoding else str(declaration_file)
+        ),
         groups=_existing(folder / declared.groups, "groups file", "groups") if declared.groups else None,
         data_class=declared.data_class or "private",
         data_class_declared=declared.data_class is not None,
@@ -103,7 +97,7 @@ def resolve(
 
 
 def from_datadir(directory: DataDirectory) -> CorpusSource:
-    """The corpus a data directory was made for, with corpus.yaml as it reads now. Raises UsageError when it has none."""
+    """The corpus a data directory was made for, with corpus.yaml as it reads now. Raises UsageError without one."""
     owner = directory.owner()
     if owner is None:
         raise UsageError(
@@ -125,6 +119,22 @@ def from_datadir(directory: DataDirectory) -> CorpusSource:
         name=owner,
         transcripts=recorded.get("transcripts"),
         encoding=recorded.get("encoding"),
+    )
+
+
+def _found(path: Path) -> Path:
+    try:
+        if path.is_file() or path.is_dir():
+            return path
+        found = "neither a file nor a folder" if path.exists() else "nothing at this path"
+    except OSError as error:
+        found = error.strerror or type(error).__name__
+    raise UsageError(
+        "there is no such corpus",
+        where=str(path),
+        expected="a JSONL file, or a folder of JSON files",
+        found=found,
+        advice="check the path; `rescue fetch` downloads the public benchmark",
     )
 
 
@@ -155,12 +165,14 @@ def _transcripts(given: Path | str | None, declared: str | None, folder: Path) -
 
 def _existing(path: Path, what: str, field: str) -> Path:
     if not path.exists():
-        raise UsageError(f"the {what} does not exist", where=str(path), found="nothing at this path", advice=f"correct {field}")
+        raise UsageError(
+            f"the {what} does not exist", where=str(path), found="nothing at this path", advice=f"correct {field}"
+        )
     return path.resolve()
 
 
 def _encoding(name: str, where: str) -> str:
-    """The codec's own name. Lines are split before text is decoded, so only encodings that keep ASCII as it is will do."""
+    """The codec's own name. Lines are split before text is decoded, so an encoding must keep ASCII as it is."""
     try:
         codec = codecs.lookup(name).name
         keeps_ascii = "{}\n".encode(codec) == b"{}\n"

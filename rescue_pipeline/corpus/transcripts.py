@@ -1,9 +1,9 @@
 """SubRip (SRT) and WebVTT transcripts: cues with times, speaker and words.
 
-One small parser for both. The libraries for these formats do not fit: none tells the line a cue stands on, webvtt-py and
-pysubs2 drop cues with comma time stamps without a word, webvtt-py ends a cue at a blank line inside it, pysubs2 cuts
-hours above 99 and drops speakers, srt takes `00:01.000` for a minute. Whatever is between two time lines belongs to
-the first, so no cue and no word is lost: cues in = cues out.
+One small parser for both. The libraries for these formats do not fit: none tells the line a cue stands on, webvtt-py
+and pysubs2 drop cues with comma time stamps without a word, webvtt-py ends a cue at a blank line inside it, pysubs2
+cuts hours above 99 and drops speakers, srt takes `00:01.000` for a minute. Here whatever stands between two time lines
+belongs to the first, so no cue and no word is lost: cues in = cues out.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ def parse_cues(text: str) -> list[Cue]:
         _refuse_words_before(lines[: starts[0]])
     ends = [*starts[1:], len(lines)]
     return [
-        _cue(lines[index + 1 : end], span, index + 1, is_webvtt) for (index, span), end in zip(times.items(), ends, strict=True)
+        _cue(lines[index + 1 : end], span, index + 1, is_webvtt)
+        for (index, span), end in zip(times.items(), ends, strict=True)
     ]
 
 

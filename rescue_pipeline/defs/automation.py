@@ -24,13 +24,6 @@ answer = dg.define_asset_job(
 )
 publish = dg.define_asset_job("publish", PUBLISH, description="Score and report everything answered so far. Free.")
 
-FOLLOW_ANSWERS = (
-    dg.AutomationCondition.any_deps_updated().since_last_handled()
-    & ~dg.AutomationCondition.in_progress()
-    & ~dg.AutomationCondition.any_deps_in_progress()
-)
-"""Publish after any answer run. `eager` would wait until every partition exists, which may be never."""
-
 publish_after_answers = dg.AutomationConditionSensorDefinition(
     "publish_after_answers",
     target=PUBLISH,

@@ -11,7 +11,8 @@ from rescue_pipeline.corpus.quality_page import render_quality_page
 from rescue_pipeline.corpus.raw_tables import RAW_TABLES
 from rescue_pipeline.corpus.source import from_datadir
 from rescue_pipeline.datadir import write_atomically
-from rescue_pipeline.defs.resources import OWNERS, WAREHOUSE_POOL, open_datadir
+from rescue_pipeline.defs.policies import OWNERS, WAREHOUSE_POOL
+from rescue_pipeline.defs.resources import open_datadir
 from rescue_pipeline.warehouse import open_duckdb
 
 

@@ -6,8 +6,9 @@ import dagster as dg
 
 from rescue_pipeline import progress
 from rescue_pipeline.defs.partitions import MODEL_BY_MODALITY, ONE_RUN
-from rescue_pipeline.defs.predict import materializations, selected_tasks
-from rescue_pipeline.defs.resources import OWNERS, RunOptions, open_workspace, partitions_of
+from rescue_pipeline.defs.policies import OWNERS
+from rescue_pipeline.defs.predict import add_metadata, selected_tasks
+from rescue_pipeline.defs.resources import RunOptions, open_workspace, partitions_of
 from rescue_pipeline.llm.judges import judge_partitions
 from rescue_pipeline.schemas import JUDGED_TASKS
 from rescue_pipeline.tasks.judging import judge_template_sha256
@@ -24,7 +25,6 @@ from rescue_pipeline.tasks.judging import judge_template_sha256
             owners=OWNERS,
             kinds={"python", "litellm", "parquet"},
             code_version=judge_template_sha256(task),
-            skippable=True,
         )
         for task in JUDGED_TASKS
     ],
@@ -32,9 +32,9 @@ from rescue_pipeline.tasks.judging import judge_template_sha256
     backfill_policy=ONE_RUN,
     can_subset=True,
 )
-def judge_answers(context: dg.AssetExecutionContext, options: RunOptions) -> Iterator[dg.AssetMaterialization]:
+def judge_answers(context: dg.AssetExecutionContext, options: RunOptions) -> Iterator[dg.MaterializeResult]:
     """Grade every answer that was given; a failed answer needs no judge, a failed judge never becomes a score."""
-    tasks = selected_tasks(context, options, "judgements")
+    tasks = selected_tasks(context, "judgements")
     summaries = judge_partitions(
         open_workspace(),
         partitions_of(context, options),
@@ -46,4 +46,5 @@ def judge_answers(context: dg.AssetExecutionContext, options: RunOptions) -> Ite
     for summary in summaries:
         if summary.stopped_reason:
             context.log.warning(f"{summary.asked_of}: stopped: {summary.stopped_reason}")
-        yield from materializations(summary, "judgements", tasks)
+        add_metadata(context, summary, "judgements", tasks)
+    yield from (dg.MaterializeResult(asset_key=["lake", f"judgements_{task}"]) for task in tasks)

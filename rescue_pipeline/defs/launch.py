@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import redirect_stdout
+from itertools import groupby
 from typing import Any
 
 import dagster as dg
@@ -12,6 +15,7 @@ from rescue_pipeline.datadir import current
 from rescue_pipeline.defs.instance import PROCESS_TAG, end_dead_runs, this_process
 from rescue_pipeline.defs.partitions import add_models, partition_key
 from rescue_pipeline.errors import RescueError
+from rescue_pipeline.schemas import JUDGED_TASKS
 from rescue_pipeline.schemas.predictions import MODALITIES
 
 
@@ -23,7 +27,9 @@ class Launcher:
 
         self._defs = defs
         self._instance = dg.DagsterInstance.get()
-        self.ended = end_dead_runs(self._instance)
+        end_dead_runs(self._instance)
+        self.seconds: dict[str, float] = defaultdict(float)
+        """How long each job took in this process."""
 
     def __enter__(self) -> Launcher:
         return self
@@ -40,22 +46,35 @@ class Launcher:
     def answer(
         self, models: Sequence[str], modalities: Sequence[str], options: Mapping[str, Any]
     ) -> list[dict[str, Any]]:
-        """Ask and judge; returns what the responses of each partition came to, per task."""
+        """Ask, parse and judge; returns what the responses of each partition came to, per task."""
+        per_task = [f"{table}_{task}" for task in options["tasks"] for table in ("responses", "answers")]
+        results = self._run_partitions(["plan", *per_task, *_judged(options)], models, modalities, options)
+        return [report for result in results for report in _asked(result)]
+
+    def judge(self, models: Sequence[str], modalities: Sequence[str], options: Mapping[str, Any]) -> None:
+        """Grade what is answered already, where a task needs a judge."""
+        if judged := _judged(options):
+            self._run_partitions(judged, models, modalities, options)
+
+    def _run_partitions(
+        self, tables: Sequence[str], models: Sequence[str], modalities: Sequence[str], options: Mapping[str, Any]
+    ) -> list[dg.ExecuteInProcessResult]:
+        """One run per rectangle of neighbouring partition keys: a Dagster run names its partitions by two corners."""
         add_models(self._instance, models)
-        known = list(self._instance.get_dynamic_partitions("model"))
-        asked = [model for model in known if model in models]
-        chosen = [modality for modality in MODALITIES if modality in modalities]
-        keep = {"models": list(models), "modalities": list(modalities), **options}
-        result = self._run(
-            "answer",
-            {"resources": {"options": {"config": keep}}},
-            {
-                "dagster/asset_partition_range_start": partition_key(asked[0], chosen[0]),
-                "dagster/asset_partition_range_end": partition_key(asked[-1], chosen[-1]),
-            },
-            [f"lake/{table}" for table in _tables_of(options["tasks"])],
-        )
-        return _asked(result)
+        known = self._instance.get_dynamic_partitions("model")
+        return [
+            self._run(
+                "answer",
+                {"resources": {"options": {"config": dict(options)}}},
+                {
+                    "dagster/asset_partition_range_start": partition_key(some_models[0], some_modalities[0]),
+                    "dagster/asset_partition_range_end": partition_key(some_models[-1], some_modalities[-1]),
+                },
+                [f"lake/{table}" for table in tables],
+            )
+            for some_models in _neighbours(known, models)
+            for some_modalities in _neighbours(MODALITIES, modalities)
+        ]
 
     def _run(
         self,
@@ -64,6 +83,7 @@ class Launcher:
         tags: Mapping[str, str] | None = None,
         selection: Sequence[str] | None = None,
     ) -> dg.ExecuteInProcessResult:
+        started = time.monotonic()
         quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
         try:
             # dagster-dbt prints what dbt says to stdout, which belongs to our own results
@@ -76,6 +96,8 @@ class Launcher:
                 )
         except Exception as error:
             raise _explained(job, error) from error
+        finally:
+            self.seconds[job] += time.monotonic() - started
 
 
 def _asked(result: dg.ExecuteInProcessResult) -> list[dict[str, Any]]:
@@ -87,11 +109,14 @@ def _asked(result: dg.ExecuteInProcessResult) -> list[dict[str, Any]]:
     ]
 
 
-def _tables_of(tasks: Sequence[str]) -> list[str]:
-    from rescue_pipeline.schemas import JUDGED_TASKS
+def _neighbours(order: Sequence[str], chosen: Collection[str]) -> list[list[str]]:
+    """The chosen names in blocks that are contiguous in `order`."""
+    blocks = groupby(order, key=lambda name: name in chosen)
+    return [list(block) for is_chosen, block in blocks if is_chosen]
 
-    per_task = [f"{table}_{task}" for task in tasks for table in ("responses", "answers")]
-    return ["plan", *per_task, *(f"judgements_{task}" for task in tasks if task in JUDGED_TASKS)]
+
+def _judged(options: Mapping[str, Any]) -> list[str]:
+    return [f"judgements_{task}" for task in options["tasks"] if task in JUDGED_TASKS]
 
 
 def _explained(job: str, error: BaseException) -> BaseException:

@@ -6,7 +6,8 @@ import dagster as dg
 
 from rescue_pipeline import progress
 from rescue_pipeline.defs.partitions import MODEL_BY_MODALITY, ONE_RUN, partition_key
-from rescue_pipeline.defs.resources import OWNERS, RunOptions, open_workspace, partitions_of
+from rescue_pipeline.defs.policies import OWNERS
+from rescue_pipeline.defs.resources import RunOptions, open_workspace, partitions_of
 from rescue_pipeline.llm.answering import parse_partition
 from rescue_pipeline.llm.asking import ask_partitions
 from rescue_pipeline.llm.planning import write_plan
@@ -26,22 +27,22 @@ from rescue_pipeline.tasks.spec import asset_version, question_version
             group_name="predict",
             owners=OWNERS,
             kinds={"python", "parquet"},
-            skippable=True,
         )
     ],
     partitions_def=MODEL_BY_MODALITY,
     backfill_policy=ONE_RUN,
 )
-def plan_questions(context: dg.AssetExecutionContext, options: RunOptions) -> Iterator[dg.AssetMaterialization]:
+def plan_questions(context: dg.AssetExecutionContext, options: RunOptions) -> Iterator[dg.MaterializeResult]:
     """Render every question of the partition and note which request will carry it."""
     workspace = open_workspace()
     for partition in partitions_of(context, options):
         summary = write_plan(workspace, partition, options.tasks, options.limit)
-        yield dg.AssetMaterialization(
-            ["lake", "plan"],
-            partition=partition_key(partition.model, partition.modality),
-            metadata={"dagster/row_count": summary.planned, "protocol": partition.protocol},
+        context.add_asset_metadata(
+            {"dagster/row_count": summary.planned, "protocol": partition.protocol},
+            asset_key=["lake", "plan"],
+            partition_key=partition_key(partition.model, partition.modality),
         )
+    yield dg.MaterializeResult(asset_key=["lake", "plan"])
 
 
 @dg.multi_asset(
@@ -55,7 +56,6 @@ def plan_questions(context: dg.AssetExecutionContext, options: RunOptions) -> It
             owners=OWNERS,
             kinds={"python", "litellm", "parquet"},
             code_version=question_version(task),
-            skippable=True,
         )
         for task in TASKS
     ],
@@ -63,9 +63,9 @@ def plan_questions(context: dg.AssetExecutionContext, options: RunOptions) -> It
     backfill_policy=ONE_RUN,
     can_subset=True,
 )
-def ask_models(context: dg.AssetExecutionContext, options: RunOptions) -> Iterator[dg.AssetMaterialization]:
+def ask_models(context: dg.AssetExecutionContext, options: RunOptions) -> Iterator[dg.MaterializeResult]:
     """Ask what has no final response yet; what was answered before is never asked again."""
-    tasks = selected_tasks(context, options, "responses")
+    tasks = selected_tasks(context, "responses")
     summaries = ask_partitions(
         open_workspace(),
         partitions_of(context, options),
@@ -77,16 +77,17 @@ def ask_models(context: dg.AssetExecutionContext, options: RunOptions) -> Iterat
     for summary in summaries:
         if summary.stopped_reason:
             context.log.warning(f"{summary.asked_of}: stopped: {summary.stopped_reason}")
-        yield from materializations(summary, "responses", tasks)
+        add_metadata(context, summary, "responses", tasks)
+    yield from (dg.MaterializeResult(asset_key=["lake", f"responses_{task}"]) for task in tasks)
 
 
-def materializations(summary: PartitionSummary, table: str, tasks: list[str]) -> Iterator[dg.AssetMaterialization]:
-    """One event per task of a partition, with that task's counts, tokens and cost."""
+def add_metadata(context: dg.AssetExecutionContext, summary: PartitionSummary, table: str, tasks: list[str]) -> None:
+    """Give each task's event of this partition its own counts, tokens and cost."""
     for task in tasks:
-        yield dg.AssetMaterialization(
-            ["lake", f"{table}_{task}"],
-            partition=partition_key(summary.partition.model, summary.partition.modality),
-            metadata={name: value for name, value in summary.metadata(task).items() if value is not None},
+        context.add_asset_metadata(
+            {name: value for name, value in summary.metadata(task).items() if value is not None},
+            asset_key=["lake", f"{table}_{task}"],
+            partition_key=partition_key(summary.partition.model, summary.partition.modality),
         )
 
 
@@ -101,7 +102,6 @@ def materializations(summary: PartitionSummary, table: str, tasks: list[str]) ->
             owners=OWNERS,
             kinds={"python", "pydantic", "parquet"},
             code_version=asset_version(task),
-            skippable=True,
         )
         for task in TASKS
     ],
@@ -109,23 +109,20 @@ def materializations(summary: PartitionSummary, table: str, tasks: list[str]) ->
     backfill_policy=ONE_RUN,
     can_subset=True,
 )
-def parse_answers(context: dg.AssetExecutionContext, options: RunOptions) -> Iterator[dg.AssetMaterialization]:
+def parse_answers(context: dg.AssetExecutionContext, options: RunOptions) -> Iterator[dg.MaterializeResult]:
     """Parse the counting response of every planned question; asks nothing."""
-    workspace = open_workspace()
+    workspace, tasks = open_workspace(), selected_tasks(context, "answers")
     for partition in partitions_of(context, options):
-        for task in selected_tasks(context, options, "answers"):
+        for task in tasks:
             summary = parse_partition(workspace, partition, task)
-            yield dg.AssetMaterialization(
-                ["lake", f"answers_{task}"],
-                partition=partition_key(partition.model, partition.modality),
-                metadata={"dagster/row_count": summary.rows, **summary.by_status},
+            context.add_asset_metadata(
+                {"dagster/row_count": summary.rows, **summary.by_status},
+                asset_key=["lake", f"answers_{task}"],
+                partition_key=partition_key(partition.model, partition.modality),
             )
+    yield from (dg.MaterializeResult(asset_key=["lake", f"answers_{task}"]) for task in tasks)
 
 
-def selected_tasks(context: dg.AssetExecutionContext, options: RunOptions, table: str) -> list[str]:
+def selected_tasks(context: dg.AssetExecutionContext, table: str) -> list[str]:
     """The tasks whose asset of this step is selected, in the benchmark's order."""
-    return [
-        task
-        for task in TASKS
-        if task in options.tasks and dg.AssetKey(["lake", f"{table}_{task}"]) in context.selected_asset_keys
-    ]
+    return [task for task in TASKS if dg.AssetKey(["lake", f"{table}_{task}"]) in context.selected_asset_keys]

@@ -3,7 +3,7 @@
 import dagster as dg
 
 from rescue_pipeline import datadir
-from rescue_pipeline.defs.resources import OWNERS, WAREHOUSE_POOL
+from rescue_pipeline.defs.policies import FOLLOW_ANSWERS, OWNERS, WAREHOUSE_POOL
 from rescue_pipeline.report.provenance import provenance
 from rescue_pipeline.report.publish import publish_results
 from rescue_pipeline.report.report import build_report
@@ -29,6 +29,7 @@ RESULT_TABLES = (
     "replaced atomically.",
     group_name="report",
     owners=OWNERS,
+    automation_condition=FOLLOW_ANSWERS,
     kinds={"duckdb"},
     pool=WAREHOUSE_POOL,
 )
@@ -51,6 +52,7 @@ def results_database() -> dg.MaterializeResult:  # type: ignore[type-arg]
     description="One page for people (report.html), one for text tools (report.md), and the tables as CSV.",
     group_name="report",
     owners=OWNERS,
+    automation_condition=FOLLOW_ANSWERS,
     kinds={"python", "html"},
 )
 def pages() -> dg.MaterializeResult:  # type: ignore[type-arg]

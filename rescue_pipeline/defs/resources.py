@@ -16,18 +16,12 @@ from rescue_pipeline.schemas import LAKE_TABLES, TASKS
 from rescue_pipeline.settings import Settings
 from rescue_pipeline.warehouse import open_duckdb
 
-WAREHOUSE_POOL = "duckdb"
-"""Every step that opens rescue.duckdb holds this pool (one slot): DuckDB has one writer."""
-OWNERS = ["team:rescue_pipeline"]
-
 
 class RunOptions(dg.ConfigurableResource):  # type: ignore[type-arg]
     """What one run asks: shown in the launchpad, set by the command line."""
 
     protocol: str = Field(default="clean", description="how questions are asked: a file of assets/protocols")
-    tasks: list[str] = Field(default=list(TASKS), description="which of the six tasks")
-    models: list[str] = Field(default=[], description="only these models of the run's partitions; empty: all")
-    modalities: list[str] = Field(default=[], description="only these modalities of the run's partitions; empty: all")
+    tasks: list[str] = Field(default=list(TASKS), description="which of the six tasks are planned")
     limit: int | None = Field(default=None, description="at most this many questions per task (seeded, nested)")
     judge: str | None = Field(default=None, description="the judge of er and vp; empty: the registry's choice")
     allow_paid: bool = Field(default=False, description="permit requests to models that cost money")
@@ -59,14 +53,6 @@ def open_workspace() -> Workspace:
 
 
 def partitions_of(context: dg.AssetExecutionContext, options: RunOptions) -> list[Partition]:
-    """The partitions of this step: those of the run's range, narrowed to the options' models and modalities.
-
-    A range of Dagster keys is a rectangle between two corners, so it may span models that nobody asked for.
-    """
+    """The partitions of this step, under the run's protocol."""
     keys = [key.keys_by_dimension for key in context.partition_keys if isinstance(key, dg.MultiPartitionKey)]
-    return [
-        Partition(model=key["model"], modality=key["modality"], protocol=options.protocol)
-        for key in keys
-        if (not options.models or key["model"] in options.models)
-        and (not options.modalities or key["modality"] in options.modalities)
-    ]
+    return [Partition(model=key["model"], modality=key["modality"], protocol=options.protocol) for key in keys]

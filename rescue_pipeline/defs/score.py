@@ -3,7 +3,7 @@
 import dagster as dg
 
 from rescue_pipeline import datadir
-from rescue_pipeline.defs.resources import OWNERS, WAREHOUSE_POOL
+from rescue_pipeline.defs.policies import FOLLOW_ANSWERS, OWNERS, WAREHOUSE_POOL
 from rescue_pipeline.lake import Lake
 from rescue_pipeline.metrics.compute import compute_metrics
 from rescue_pipeline.schemas import Gradings, Instances, Items, Metrics, UnlabelledRows, check_table
@@ -18,6 +18,7 @@ from rescue_pipeline.warehouse import open_duckdb
     owners=OWNERS,
     kinds={"python", "polars", "parquet"},
     pool=WAREHOUSE_POOL,
+    automation_condition=FOLLOW_ANSWERS,
     check_specs=[dg.AssetCheckSpec("contract", asset=["lake", "metrics"], blocking=True)],
 )
 def metrics() -> dg.MaterializeResult:  # type: ignore[type-arg]

@@ -16,7 +16,8 @@ from dagster_dbt import DagsterDbtTranslator, DbtCliResource, DbtProject, dbt_as
 from rescue_pipeline import datadir
 from rescue_pipeline.bundle import ASSETS, DBT_PROJECT
 from rescue_pipeline.datadir import DataDirectory
-from rescue_pipeline.defs.resources import OWNERS, WAREHOUSE_POOL, open_datadir
+from rescue_pipeline.defs.policies import FOLLOW_ANSWERS, OWNERS, WAREHOUSE_POOL
+from rescue_pipeline.defs.resources import open_datadir
 from rescue_pipeline.lake import Lake
 from rescue_pipeline.schemas import Instances, Sessions, Turns, UnlabelledRows, check_table
 from rescue_pipeline.warehouse import open_duckdb
@@ -45,6 +46,7 @@ def set_dbt_environment(directory: DataDirectory) -> None:
     """What dbt_project/profiles.yml and the lake sources read."""
     os.environ["RESCUE_WAREHOUSE"] = str(directory.warehouse)
     os.environ["RESCUE_LAKE_PATH"] = directory.lake.rstrip("/")
+    os.environ["DBT_TARGET_PATH"] = str(_target_folder(directory))
     os.environ["DBT_LOG_PATH"] = str(directory.logs if directory.root.is_dir() else _target_folder(directory))
 
 
@@ -83,6 +85,10 @@ class Translator(DagsterDbtTranslator):
 
     def get_owners(self, dbt_resource_props: Mapping[str, Any]) -> list[str]:
         return OWNERS
+
+    def get_automation_condition(self, dbt_resource_props: Mapping[str, Any]) -> dg.AutomationCondition | None:
+        """Whatever comes after answering follows it; ingest and transform wait to be asked."""
+        return None if self.get_group_name(dbt_resource_props) == "transform" else FOLLOW_ANSWERS
 
 
 PROJECT = _prepared_project()

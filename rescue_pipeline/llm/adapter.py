@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from rescue_pipeline.errors import RescueError
@@ -22,6 +23,7 @@ _QUIET = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "openai", "httpx", "http
 _Messages = list[dict[str, str]]
 
 
+@cache
 def prepare_litellm() -> Any:
     """Import LiteLLM with everything off that would repeat, remember, alter or log a request; returns the module."""
     import litellm

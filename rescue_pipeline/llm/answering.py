@@ -13,7 +13,7 @@ from rescue_pipeline.llm.plans import read_plans
 from rescue_pipeline.llm.responses import counting_responses
 from rescue_pipeline.llm.workspace import Partition, Workspace
 from rescue_pipeline.schemas import Answers, check_table
-from rescue_pipeline.tasks.parsing import PARSER_VERSION, parse_answer
+from rescue_pipeline.tasks.parsing import PARSER_VERSION, ParsedAnswer, parse_answer
 
 _ASKED = ["instance_id", "task", "model", "generation", "modality", "protocol", "epoch", "request_id"]
 
@@ -56,21 +56,14 @@ def parse_partition(workspace: Workspace, partition: Partition, task: str) -> An
 
 def _answer(workspace: Workspace, row: dict[str, Any]) -> dict[str, Any]:
     """The answer columns of one response. A reply that was cut off, refused or filtered is never parsed."""
-    if row["status"] != "ok":
-        reason, flags = row["error_type"], []
-        return {
-            "status": row["status"],
-            "answer": None,
-            "reason": reason,
-            "flags": flags,
-            "parser_version": PARSER_VERSION,
-        }
-    instance = workspace.corpus.instances[row["instance_id"]]
-    parsed = parse_answer(row["task"], instance, workspace.corpus.session_of(instance), row["content"])
-    answer = None if parsed.answer is None else json.dumps(parsed.answer, ensure_ascii=False, allow_nan=False)
+    if row["status"] == "ok":
+        instance = workspace.corpus.instances[row["instance_id"]]
+        parsed = parse_answer(row["task"], instance, workspace.corpus.session_of(instance), row["content"])
+    else:
+        parsed = ParsedAnswer(row["status"], reason=row["error_type"])
     return {
         "status": parsed.status,
-        "answer": answer,
+        "answer": None if parsed.answer is None else json.dumps(parsed.answer, ensure_ascii=False, allow_nan=False),
         "reason": parsed.reason,
         "flags": parsed.flags,
         "parser_version": PARSER_VERSION,

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict
 from typing import Any
 
 import polars as pl
@@ -107,9 +106,13 @@ def refuse_unpermitted(assignments: Sequence[Assignment[Any]], allow_paid: bool)
 
 
 def _identity(partition: Partition, question: Question) -> dict[str, Any]:
-    columns = asdict(question)
-    del columns["instance_id"]  # a request that two instances share is one request
-    return {**columns, **partition.levels}
+    # without the instance: a request that two of them share is one request
+    return {
+        "task": question.task,
+        "generation": question.generation,
+        "epoch": question.epoch,
+        **partition.levels,
+    }
 
 
 def response_stream(partition: Partition, task: str) -> Stream:

@@ -6,11 +6,12 @@ Used for questions and for judgements alike; what is asked and where it is store
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
 from rescue_pipeline.llm.adapter import close_connections, prepare_litellm
@@ -173,13 +174,11 @@ class _Dispatcher:
 
     def _store(self, assignment: Assignment[Any], question: Asked, reply: Reply) -> None:
         loop = asyncio.get_running_loop()
-        record = {"request_id": question.request_id, **assignment.identity(question), **asdict(reply)}
+        record = {"request_id": question.request_id, **assignment.identity(question), **vars(reply)}
 
         def committed() -> None:
-            try:
+            with contextlib.suppress(RuntimeError):  # interrupted: the loop is gone, the record is safe
                 loop.call_soon_threadsafe(self._count, assignment, question.task, reply)
-            except RuntimeError:
-                pass  # interrupted: the loop is gone, the record is safe
 
         self.journal.append(assignment.stream(question.task), record, committed)
 

@@ -49,7 +49,7 @@ def generation_for(journal: Path, model: str, revision: str) -> int:
             "generation": generation,
             "recorded_at": datetime.now(UTC).isoformat(),
         }
-        with open(path, "ab") as file:
+        with path.open("ab") as file:
             write_durably(file.fileno(), json_lines([record]))
         return generation
 

@@ -20,6 +20,8 @@ from rescue_pipeline.lake import Lake
 from rescue_pipeline.llm.segments import Segment, Stream, repair, seal, unsealed
 
 log = logging.getLogger(__name__)
+GATHER_SECONDS = 0.02
+"""How long records are gathered before they are written together: waking this thread for each costs more than writing."""
 Record = dict[str, Any]
 
 
@@ -101,6 +103,8 @@ class Journal:
         batch: list[Any] = []
         try:
             item = self._queue.get(timeout=1.0)
+            if item is not None and not isinstance(item, _Flush):
+                time.sleep(GATHER_SECONDS)
             while item is not None:
                 batch.append(item)
                 item = self._queue.get_nowait()

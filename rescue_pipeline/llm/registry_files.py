@@ -79,7 +79,7 @@ def describe(error: ValidationError, source: Path, model: str) -> UsageError:
 
 def _yaml(path: Path) -> Any:
     try:
-        return yaml.load(path.read_text(encoding="utf-8-sig"), Loader=_NoDuplicates)
+        return yaml.load(path.read_text(encoding="utf-8-sig"), Loader=_NoDuplicates)  # noqa: S506 (it is a SafeLoader)
     except OSError as error:
         raise _wrong(path, None, "(file)", "a file that can be read", error.strerror or type(error).__name__) from error
     except UnicodeDecodeError as error:

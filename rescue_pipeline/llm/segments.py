@@ -94,9 +94,9 @@ def repair(path: Path) -> bool:
     if not content or content.endswith(b"\n"):
         return False
     start = content.rfind(b"\n") + 1
-    with open(path.with_suffix(".torn"), "ab") as aside:
+    with path.with_suffix(".torn").open("ab") as aside:
         write_durably(aside.fileno(), content[start:] + b"\n")
-    with open(path, "r+b") as file:
+    with path.open("r+b") as file:
         file.truncate(start)
         os.fsync(file.fileno())
     log.warning("the last record of journal segment %s was half written and is set aside", path.stem)
@@ -106,7 +106,7 @@ def repair(path: Path) -> bool:
 def read_records(path: Path) -> list[dict[str, Any]]:
     """The records of a JSONL file, in order; raises RescueError (file, line) where one is unreadable."""
     records = []
-    with open(path, encoding="utf-8") as lines:
+    with path.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, start=1):
             try:
                 records.append(json.loads(line))

@@ -24,7 +24,9 @@ def compute_metrics(
     """
     instances = check_table(instances, Instances, "lake/instances")
     unlabelled_rows = check_table(unlabelled_rows, UnlabelledRows, "lake/unlabelled_rows")
-    rows = _with_both(_rows(check_table(items, Items, "scores/items"), check_table(gradings, Gradings, "scores/gradings")))
+    rows = _with_both(
+        _rows(check_table(items, Items, "scores/items"), check_table(gradings, Gradings, "scores/gradings"))
+    )
     n_unlabelled = _counts(unlabelled_rows, LABEL_SET, "n_unlabelled")
     labels = label_sets(instances)
     figures = pl.concat(
@@ -50,7 +52,8 @@ def _rows(items: pl.DataFrame, gradings: pl.DataFrame) -> pl.DataFrame:
         settled=~pl.col("status").is_in(UNANSWERED_STATUSES),
     ).filter(pl.col("task") != "vp")
     graded = gradings.with_columns(settled=pl.col("grading_status") == "ok")
-    return pl.concat([answered, graded], how="diagonal").filter("scored")
+    # sums of floats depend on the order: a rebuilt table must not differ in the last digit
+    return pl.concat([answered, graded], how="diagonal").filter("scored").sort("instance_id")
 
 
 def _with_both(rows: pl.DataFrame) -> pl.DataFrame:
@@ -85,7 +88,9 @@ def _finished(table: pl.DataFrame) -> pl.DataFrame:
             complete=whole & (pl.col("n") == pl.col("n_planned")),
             ci_low=pl.lit(None, pl.Float64),
             ci_high=pl.lit(None, pl.Float64),
-            n=pl.when(paper_base & (pl.col("n") > 0)).then(pl.col("n") + pl.col("n_unlabelled").fill_null(0)).otherwise("n"),
+            n=pl.when(paper_base & (pl.col("n") > 0))
+            .then(pl.col("n") + pl.col("n_unlabelled").fill_null(0))
+            .otherwise("n"),
         )
         .with_columns(pl.when(~paper_base | whole).then(pl.col(*_ESTIMATES)))
         .rename({"without_failures": "value_without_failures"})

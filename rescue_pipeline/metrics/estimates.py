@@ -35,7 +35,9 @@ def estimate(scores: pl.DataFrame, unlabelled: pl.DataFrame, labels: pl.DataFram
         precision=formulas.precision(hits, false_alarms),
         recall=formulas.recall(hits, misses),
         f1=formulas.f1(hits, false_alarms, misses),
-        accuracy_paper_base=formulas.ratio(figures["n_correct"].to_numpy(), (figures["n"] + figures["n_unlabelled"]).to_numpy()),
+        accuracy_paper_base=formulas.ratio(
+            figures["n_correct"].to_numpy(), (figures["n"] + figures["n_unlabelled"]).to_numpy()
+        ),
     )
     metrics = [*MEANS, "precision", "recall", "f1", "accuracy_paper_base"]
     long = figures.unpivot(metrics, index=CELL, variable_name="metric", value_name="value")
@@ -54,7 +56,10 @@ def macro_f1(scores: pl.DataFrame, labels: pl.DataFrame, *, guessed: bool) -> pl
             pl.len().cast(pl.Float64),
             *(_count(pl.col("gold_label") == name, f"gold {name}") for name in names),
             *(_count(pl.col("predicted_label") == name, f"predicted {name}") for name in names),
-            *(_count((pl.col("gold_label") == name) & (pl.col("predicted_label") == name), f"hit {name}") for name in names),
+            *(
+                _count((pl.col("gold_label") == name) & (pl.col("predicted_label") == name), f"hit {name}")
+                for name in names
+            ),
         )
         support, predicted, hits = (
             counts.select(f"{kind} {name}" for name in names).to_numpy() for kind in ("gold", "predicted", "hit")

@@ -11,7 +11,8 @@ Floats = npt.NDArray[np.float64]
 def ratio(numerator: npt.ArrayLike, denominator: npt.ArrayLike) -> Floats:
     """numerator / denominator; NaN where the denominator is 0."""
     top, bottom = np.broadcast_arrays(np.asarray(numerator, dtype=float), np.asarray(denominator, dtype=float))
-    return np.divide(top, bottom, out=np.full(top.shape, np.nan), where=bottom != 0)
+    quotients: Floats = np.divide(top, bottom, out=np.full(top.shape, np.nan), where=bottom != 0)
+    return quotients
 
 
 def precision(true_positives: npt.ArrayLike, false_positives: npt.ArrayLike) -> Floats:

@@ -66,7 +66,7 @@ def _closed(rows: pl.DataFrame, *, right: bool) -> pl.DataFrame:
 
 
 def _guessed(rows: pl.DataFrame) -> pl.DataFrame:
-    """Each item score replaced by its expectation under uniform answers (yes or no; an order of the candidates; 0-10)."""
+    """Each item score replaced by its expectation under uniform answers (yes or no; an order of candidates; 0-10)."""
     n_candidates = rows["n_candidates"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
     recalls = {f"recall_at_{k}": pl.Series(formulas.chance_recall_at(k, n_candidates)) for k in (1, 2, 3)}
     yes = _GOLD_YES.cast(pl.Float64)

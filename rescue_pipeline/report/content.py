@@ -11,7 +11,7 @@ from rescue_pipeline.report.leaderboard import Board, boards
 from rescue_pipeline.report.reading import Results
 from rescue_pipeline.report.scores import Scores
 from rescue_pipeline.report.task_tables import TaskSection, task_sections
-from rescue_pipeline.report.verdict import Verdict, corpus_name, verdict
+from rescue_pipeline.report.verdict import Verdict, corpus_name, is_demo, verdict
 from rescue_pipeline.report.view import Table
 from rescue_pipeline.report.wording import DEMO_GOLD, GOLD_LIMITS
 
@@ -67,7 +67,7 @@ def assemble(results: Results, provenance: Mapping[str, str], generated_at: str)
         models=run_tables.models_table(results),
         software=sorted(provenance.items()),
         commands=run_tables.commands(results),
-        gold=[*([DEMO_GOLD] if results.corpus.get("data_class") == "demo" else []), *GOLD_LIMITS],
+        gold=[*([DEMO_GOLD] if is_demo(results.corpus) else []), *GOLD_LIMITS],
         missing=list(results.missing),
         generated_at=generated_at,
     )

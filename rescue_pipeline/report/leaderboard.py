@@ -97,7 +97,7 @@ def _column(slot: Slot, rows: Rows) -> Column:
     if slot.kind == "llm" and slot.scorer:
         heading = f"{heading}, {slot.scorer}"
     size, chance = common(row["n"] for row in rows if row["complete"]), common(row["chance"] for row in rows)
-    details = [f"n = {count(size)}"] if size is not None else []
+    details = [f"n = {count(size)}" if size is not None else "n differs" if rows else "not computed"]
     details += [f"chance {style.text(chance)}"] if chance is not None else []
     return Column(task_name(slot.task), heading, " · ".join(details), ends=style.ends)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import defaultdict
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -10,6 +11,7 @@ from typing import Any
 from rescue_pipeline.report.formatting import TASK_ORDER, count, listed, task_name
 from rescue_pipeline.report.reading import Results, Rows
 from rescue_pipeline.report.scores import Scores, condition_of, entry_of
+from rescue_pipeline.report.verdict import is_demo
 from rescue_pipeline.report.view import Cell, Column, Group, Row, Table, text_cells, words
 from rescue_pipeline.schemas.scores import ITEM_STATUSES
 
@@ -42,6 +44,7 @@ def failures_table(rows: Rows, scores: Scores) -> Table:
     columns = [*left, *(Column(label) for label in ["planned", "ok", *statuses])]
     clean = sorted({name for name, *_ in counts} - {name for name, *_ in failed})
     notes = [f"Every planned question was answered validly by {listed(clean)}."] if clean else []
+    notes += [] if counts else ["Nothing was asked, so nothing failed."]
     return Table("Questions without a valid answer, by reason", columns, [Group(lines)], notes)
 
 
@@ -112,9 +115,13 @@ def _fact(value: Any) -> str:
 
 
 def timestamp(moment: datetime) -> str:
-    """UTC with its offset, to the second; a naive one is UTC already."""
-    aware = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    return aware.isoformat(sep=" ", timespec="seconds")
+    """UTC with its offset, to the second."""
+    return in_utc(moment).isoformat(sep=" ", timespec="seconds")
+
+
+def in_utc(moment: datetime) -> datetime:
+    """The same moment in UTC; a naive one is UTC already."""
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
 def versions_table(results: Results) -> Table:
@@ -161,15 +168,15 @@ def _moment(value: datetime | None) -> Cell:
 
 def commands(results: Results) -> list[str]:
     """What to type to make this report again."""
-    if results.corpus.get("data_class") == "demo" and results.corpus.get("corpus_id") == "demo":
+    if is_demo(results.corpus):
         return ["rescue demo"]
     rows = results.generations or results["leaderboard_long"]
     models = ",".join(sorted({row["model"] for row in rows}))
-    start = "rescue run --corpus PATH" + (f" --models {models}" if models else "")
+    start = "rescue run --corpus PATH" + (f" --models {shlex.quote(models)}" if models else "")
     modalities: dict[str, set[str]] = defaultdict(set)
     for row in results.templates:
         modalities[row["protocol"]].add(row["modality"])
     return [
-        f"{start} --modalities {','.join(sorted(asked))} --protocol {protocol}"
+        f"{start} --modalities {','.join(sorted(asked))} --protocol {shlex.quote(protocol)}"
         for protocol, asked in sorted(modalities.items())
     ] or [start]

@@ -14,7 +14,7 @@ import duckdb
 
 from rescue_pipeline.datadir import write_atomically
 from rescue_pipeline.report.reading import LINEAGE, RESULT_TABLES, of_version, open_results, tables_of
-from rescue_pipeline.report.run_tables import timestamp
+from rescue_pipeline.report.run_tables import in_utc
 
 _EXPORTED = [*(("results", table) for table in (*RESULT_TABLES, LINEAGE)), ("raw", "rejects")]
 _FORMULA_STARTS = tuple("=+-@＝＋－＠")
@@ -69,7 +69,7 @@ def csv_cell(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, datetime):
-        return timestamp(value)
+        return in_utc(value).isoformat()
     if isinstance(value, int | float | date):
         return repr(value) if isinstance(value, float) else str(value)
     return _safe("; ".join(map(str, value)) if isinstance(value, list) else str(value))

@@ -47,7 +47,12 @@ def verdict(results: Results, scores: Scores, boards: list[Board]) -> Verdict:
 def corpus_name(corpus: dict[str, Any]) -> str:
     if not corpus:
         return "an unnamed corpus"
-    return "the demo corpus" if corpus["data_class"] == "demo" else f"the corpus {corpus['corpus_id']}"
+    return "the demo corpus" if is_demo(corpus) else f"the corpus {corpus['corpus_id']}"
+
+
+def is_demo(corpus: dict[str, Any]) -> bool:
+    """Whether it is the shipped fiction; a corpus of others may be declared a demo too, but is not ours to describe."""
+    return corpus.get("corpus_id") == "demo" and corpus.get("data_class") == "demo"
 
 
 def _who(results: Results, scores: Scores) -> str:

@@ -10,9 +10,10 @@ TERMS = (
 )
 GOLD_LIMITS = (
     "In the released corpus the gold was first written by a Gemini model that had video and subtitles, then corrected "
-    "by three annotators. How far the annotators agree has not been published. Models of the Gemini family may be favoured.",
-    "There, tone, posture, face and behaviour were annotated by the same hand as the gold. A gain from these fields may show "
-    "that the annotation is consistent, not that a model perceives.",
+    "by three annotators. How far the annotators agree has not been published. Models of the Gemini family may be "
+    "favoured.",
+    "There, tone, posture, face and behaviour were annotated by the same hand as the gold. A gain from these fields "
+    "may show that the annotation is consistent, not that a model perceives.",
     "The gold of intervention time, support target and support strategy is what one therapist did. Another good "
     "therapist may have done otherwise.",
     "The rows that were noted as evidence for a relation pattern may come later than the turn that is asked about.",

@@ -1,6 +1,8 @@
 """Pandera models: one per table that crosses a Python boundary. They check types, vocabularies and keys of collected
 frames; rules about the benchmark itself live in dbt (derivations) and Great Expectations (the raw corpus)."""
 
+import pandera.polars as pa
+
 from rescue_pipeline.schemas.checking import check_table
 from rescue_pipeline.schemas.predictions import (
     Answers,
@@ -15,7 +17,7 @@ from rescue_pipeline.schemas.tasks import Instances, Sessions, Turns, Unlabelled
 TASKS = ("er", "vp", "rpp", "itp", "stp", "ssp")
 JUDGED_TASKS = ("er", "vp")
 
-LAKE_TABLES = {
+LAKE_TABLES: dict[str, type[pa.DataFrameModel]] = {
     "sessions": Sessions,
     "turns": Turns,
     "instances": Instances,

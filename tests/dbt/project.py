@@ -43,7 +43,7 @@ class Dbt:
 
 
 def load(corpus: Path, folder: Path) -> Dbt:
-    """A new warehouse with the corpus in raw.*, and dbt for it."""
+    """A warehouse in `folder` with this corpus in raw.*, and dbt for it."""
     dbt = Dbt(folder, folder / "rescue.duckdb")
     assert dbt.warehouse is not None
     with open_duckdb(dbt.warehouse) as connection:

@@ -1,4 +1,4 @@
-"""A tiny corpus in a lake of its own: turns, sessions and questions of all six tasks, made by rule. All of it is invented."""
+"""A tiny corpus in a lake of its own: sessions, turns and questions of all six tasks, made by rule, all invented."""
 
 from __future__ import annotations
 
@@ -64,20 +64,16 @@ class World:
         patterns, strategies = labels.names("relation_pattern", scenario), labels.names("support_strategy", scenario)
         everyone = [*people, scenario.title()]
         other = next(name for name in people if name != client)
+        felt = {"emotion": f"{WORDS[row % 8]} and {WORDS[number % 8]}", "intensity": row % 11}
+        view = {"source": client, "target": other, "viewpoint": f"about {WORDS[row % 8]}", "attitude": "so"}
         gold: dict[str, tuple[int, str, dict[str, Any], list[str] | None, str | None]] = {
             "itp": (row - 1, client, {"should_speak": "yes" if row % 2 else "no"}, None, None),
             "rpp": (row, "Therapist", {"relation_pattern": patterns[(row + number) % len(patterns)]}, patterns, None),
             "stp": (row, "Therapist", {"target": everyone[(row // 3) % len(everyone)]}, everyone, None),
             "ssp": (row, "Therapist", {"strategy": strategies[number % 3], "target": client}, strategies, client),
-            "er": (row - 1, client, {"emotion": f"{WORDS[row % 8]} and {WORDS[number % 8]}", "intensity": row % 11}, None, None),
-            "vp": (
-                row - 1,
-                client,
-                {"viewpoints": [{"source": client, "target": other, "viewpoint": f"about {WORDS[row % 8]}", "attitude": "so"}]},
-                None,
-                None,
-            ),
-        }  # fmt: skip
+            "er": (row - 1, client, felt, None, None),
+            "vp": (row - 1, client, {"viewpoints": [view]}, None, None),
+        }
         for task, (at, speaker, answer, candidates, target) in gold.items():
             self.instances.append(
                 {

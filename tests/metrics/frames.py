@@ -34,7 +34,14 @@ def frame(schema: Any, rows: list[dict[str, Any]]) -> pl.DataFrame:
 
 def items(*rows: dict[str, Any]) -> pl.DataFrame:
     numbered = [
-        {**_RUN, "instance_id": f"{row['task']}:s:{index}", "sample_id": "s", "row_index": index, "position": 0.0, **row}
+        {
+            **_RUN,
+            "instance_id": f"{row['task']}:s:{index}",
+            "sample_id": "s",
+            "row_index": index,
+            "position": 0.0,
+            **row,
+        }
         for index, row in enumerate(rows, start=1)
     ]
     return frame(Items, numbered)

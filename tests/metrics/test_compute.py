@@ -136,7 +136,9 @@ def test_macro_f1_is_over_the_scenarios_whole_label_set_and_never_pooled() -> No
 
 
 def test_both_pools_the_questions_of_couples_and_families() -> None:
-    questions = items(*(ranking("stp", 1) for _ in range(3)), ranking("stp", None, scenario="family", session_group="f"))
+    questions = items(
+        *(ranking("stp", 1) for _ in range(3)), ranking("stp", None, scenario="family", session_group="f")
+    )
     row = _row(_metrics(questions), "stp", "recall_at_1", "both")
     assert (row["value"], row["n"], row["n_groups"]) == (pytest.approx(3 / 4), 4, 2)
 

@@ -16,7 +16,9 @@ LABELS = ["a", "b", "c"]
 
 def _macro_f1(gold: list[str], said: list[str | None], labels: list[str]) -> float:
     hits = [sum(g == s == label for g, s in zip(gold, said, strict=True)) for label in labels]
-    return float(formulas.macro_f1(hits, [said.count(label) for label in labels], [gold.count(label) for label in labels]))
+    return float(
+        formulas.macro_f1(hits, [said.count(label) for label in labels], [gold.count(label) for label in labels])
+    )
 
 
 def test_a_label_that_a_model_invents_is_no_class_of_macro_f1() -> None:
@@ -27,7 +29,9 @@ def test_a_label_that_never_occurs_counts_zero_in_macro_f1() -> None:
     assert _macro_f1(["A", "B", "A", "B"], ["A", "B", "A", "a"], ["A", "B", "C"]) == pytest.approx(5 / 9)
 
 
-@given(st.lists(st.tuples(st.sampled_from(LABELS[:2]), st.sampled_from([*LABELS, "invented"])), min_size=1, max_size=30))
+@given(
+    st.lists(st.tuples(st.sampled_from(LABELS[:2]), st.sampled_from([*LABELS, "invented"])), min_size=1, max_size=30)
+)
 def test_macro_f1_equals_scikit_learns_over_the_fixed_labels(pairs: list[tuple[str, str]]) -> None:
     gold, said = [list(side) for side in zip(*pairs, strict=True)]
     expected = f1_score(gold, said, labels=LABELS, average="macro", zero_division=0)

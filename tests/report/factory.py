@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -60,6 +61,16 @@ class Model:
 BASELINES = tuple(Model(name) for name in ("uniform", "majority", "heuristic", "lexical"))
 
 
+@contextmanager
+def editing(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """The database at `path`, for writing, under the warehouse's name whatever the file is called."""
+    with duckdb.connect() as connection:
+        connection.execute(f"attach '{path}' as rescue")
+        connection.execute("use rescue")
+        connection.execute("set timezone = 'UTC'")
+        yield connection
+
+
 @dataclass
 class Tables:
     """Rows by (schema, table), with the types of columns that polars could not guess."""
@@ -68,8 +79,7 @@ class Tables:
     types: dict[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
 
     def write(self, path: Path) -> Path:
-        with duckdb.connect(str(path)) as connection:
-            connection.execute("set timezone = 'UTC'")
+        with editing(path) as connection:
             for (schema, table), rows in self.rows.items():
                 types = self.types.get((schema, table))
                 # an empty table has the types it was given, one with rows those it needs beside the guessed ones
@@ -108,7 +118,7 @@ def warehouse(
 
 
 def _forget_scores(path: Path) -> None:
-    with duckdb.connect(str(path)) as connection:
+    with editing(path) as connection:
         for table in ("leaderboard_long", "leaderboard", "failures", "confusions", "usage", "lineage"):
             connection.execute(f"delete from results.{table}")
 

@@ -1,15 +1,26 @@
-{%- set shown = [
-    ('itp', 'none', ['precision', 'recall', 'f1']),
-    ('rpp', 'none', ['accuracy_paper_base', 'accuracy', 'macro_f1']),
-    ('stp', 'none', ['recall_at_1', 'recall_at_3', 'mrr']),
-    ('ssp', 'none', ['recall_at_1', 'recall_at_3', 'mrr']),
-    ('er', 'llm', ['judge']),
-    ('er', 'none', ['intensity_match']),
-    ('er', 'llm', ['er_score']),
-    ('er', 'bertscore', ['bertscore_f1']),
-    ('vp', 'llm', ['judge', 'judge_total']),
-    ('vp', 'bertscore', ['bertscore_f1']),
-] %}
+{%- set figures = {
+    'itp_precision': ('itp', 'none', 'precision'),
+    'itp_recall': ('itp', 'none', 'recall'),
+    'itp_f1': ('itp', 'none', 'f1'),
+    'rpp_accuracy_paper_base': ('rpp', 'none', 'accuracy_paper_base'),
+    'rpp_accuracy': ('rpp', 'none', 'accuracy'),
+    'rpp_macro_f1': ('rpp', 'none', 'macro_f1'),
+    'stp_recall_at_1': ('stp', 'none', 'recall_at_1'),
+    'stp_recall_at_3': ('stp', 'none', 'recall_at_3'),
+    'stp_mrr': ('stp', 'none', 'mrr'),
+    'ssp_recall_at_1': ('ssp', 'none', 'recall_at_1'),
+    'ssp_recall_at_3': ('ssp', 'none', 'recall_at_3'),
+    'ssp_mrr': ('ssp', 'none', 'mrr'),
+    'er_judge': ('er', 'llm', 'judge'),
+    'er_intensity_match': ('er', 'none', 'intensity_match'),
+    'er_score': ('er', 'llm', 'er_score'),
+    'er_bertscore_f1': ('er', 'bertscore', 'bertscore_f1'),
+    'vp_judge': ('vp', 'llm', 'judge'),
+    'vp_judge_total': ('vp', 'llm', 'judge_total'),
+    'vp_bertscore_f1': ('vp', 'bertscore', 'bertscore_f1'),
+    'er_lexical_judge': ('er', 'lexical', 'judge'),
+    'vp_lexical_judge': ('vp', 'lexical', 'judge'),
+} %}
 with items as (
     select
         *,
@@ -99,15 +110,10 @@ pivoted as (
     select
         {{ scores_cell() }},
         scenario,
-        {%- for task, kind, names in shown %}
-            {%- for name in names %}
-        max(value) filter (where task = '{{ task }}' and scorer_kind = '{{ kind }}' and metric = '{{ name }}')
-            as {{ name if name == 'er_score' else task ~ '_' ~ name }},
-            {%- endfor %}
-        {%- endfor %}
-        {%- for task in ['er', 'vp'] %}
-        max(value) filter (where task = '{{ task }}' and scorer_kind = 'lexical' and metric = 'judge')
-            as {{ task }}_lexical_judge,
+        {%- for name, (task, kind, metric) in figures.items() %}
+        max(value) filter (
+            where task = '{{ task }}' and scorer_kind = '{{ kind }}' and metric = '{{ metric }}'
+        ) as {{ name }},
         {%- endfor %}
         max(scorer) filter (where scorer_kind = 'llm') as judge,
         max(scorer) filter (where scorer_kind = 'bertscore') as bertscore,
@@ -120,7 +126,11 @@ select
     planned.corpus_id,
     {{ scores_cell(relation='planned') }},
     planned.scenario,
-    pivoted.* exclude ({{ scores_cell() }}, scenario, displayed_complete),
+    {%- for name in figures %}
+    pivoted.{{ name }},
+    {%- endfor %}
+    pivoted.judge,
+    pivoted.bertscore,
     planned.n_planned,
     planned.n_failed,
     planned.n_unanswered,

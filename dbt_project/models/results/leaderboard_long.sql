@@ -26,7 +26,7 @@ compared as (
             when metrics.scorer_kind = 'lexical' then 'the lexical judge counts words; the paper asked a language model'
             when not coalesce(corpus.is_released, false)
                 then 'other data: the published figures were measured on the released corpus'
-            when not metrics.complete then 'incomplete: not every question of the corpus is planned, answered and graded'
+            when not metrics.complete then 'incomplete: not every question is planned, answered and graded'
             when metrics.scorer_kind = 'bertscore' and not contains(metrics.scorer, 'distilbert-base-uncased')
                 then 'another BERTScore backbone than distilbert-base-uncased'
         end as obstacle,

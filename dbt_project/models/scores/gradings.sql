@@ -20,12 +20,9 @@ bertscores as (
 ),
 
 grades as (
-    select * exclude (request_id)
-    from (
-        select * from judgements
-        union all by name
-        select * from bertscores
-    )
+    select * exclude (request_id) from judgements
+    union all by name
+    select * from bertscores
 ),
 
 -- nobody is asked to grade a cell whose every answer failed: all scorers of its task apply, each with its minimum

@@ -15,7 +15,19 @@ instances as (
 )
 
 select
-    plan.*,
+    plan.corpus_id,
+    plan.corpus_version,
+    plan.instance_id,
+    plan.task,
+    plan.task_version,
+    plan.scenario,
+    plan.model,
+    plan.generation,
+    plan.modality,
+    plan.protocol,
+    plan.epoch,
+    plan.request_id,
+    plan.template_sha256,
     instances.sample_id,
     instances.session_group,
     instances.row_index,

@@ -1,4 +1,4 @@
-"""A lake with a plan, responses, answers and grades written by hand, for the tests of predictions, scores and results."""
+"""A lake with plan, responses, answers and grades written by hand, for the tests of predictions, scores, results."""
 
 from __future__ import annotations
 
@@ -40,25 +40,37 @@ class ScoredLake:
         self.tables.setdefault(table, []).append(row)
 
     def ask(self, model: str, instance: dict[str, Any], status: str, answer: Any = None, **more: Any) -> dict[str, Any]:
-        """Plan one question; with a status other than not_run it has a response, and a parsed answer unless api_error."""
+        """Plan one question and, unless its status is not_run, record a response and what was parsed from it."""
         task, request_id = instance["task"], f"{model}/{instance['instance_id']}/{more.get('epoch', '1')}"
         asked = {"task": task, "model": model, "generation": 1, "modality": "dialogue", "protocol": "clean"}
         asked |= {"epoch": "1", "request_id": request_id, **more}
-        question = {**asked, "instance_id": instance["instance_id"], "corpus_version": VERSION}
+        question = {**asked, "instance_id": instance["instance_id"], "corpus_version": instance["corpus_version"]}
         self.add(
             "plan", **question, corpus_id="tiny", task_version="1", scenario=instance["scenario"], template_sha256="t"
         )
         if status != "not_run":
             self.respond(asked, status)
             self.add(
-                f"answers_{task}", **question, status=status, answer=answer and json.dumps(answer), flags=[], parser_version="1"
+                f"answers_{task}",
+                **question,
+                status=status,
+                answer=answer and json.dumps(answer),
+                flags=[],
+                parser_version="1",
             )
         return {**question, "answer_request_id": request_id}
 
     def respond(self, asked: dict[str, Any], status: str, **more: Any) -> None:
         parsed_only = status in ("unparseable", "out_of_set")
         response = {"status": "ok" if parsed_only else status, "final": status != "api_error", "content": "text"}
-        response |= {"parameters": "{}", "attempts": 1, "cost_usd": 0.0, "sent_at": _SENT, "seconds": 0.5, "segment": "s1"}
+        response |= {
+            "parameters": "{}",
+            "attempts": 1,
+            "cost_usd": 0.0,
+            "sent_at": _SENT,
+            "seconds": 0.5,
+            "segment": "s1",
+        }
         self.add(f"responses_{asked['task']}", **{**asked, **response, **more})
 
     def judge(self, question: dict[str, Any], judge: str, kind: str, status: str = "ok", **grades: int) -> None:
@@ -82,9 +94,15 @@ class ScoredLake:
             connection.execute(_CORPUS)
             if self.tables:
                 connection.execute(
-                    "insert into raw.corpus values ('tiny', ?, 'demo', '', ?, '', '1', 1, 0, now())", [VERSION, is_released]
+                    "insert into raw.corpus values ('tiny', ?, 'demo', '', ?, '', '1', 1, 0, now())",
+                    [VERSION, is_released],
                 )
         return dbt
+
+    def write_again(self, dbt: Dbt, table: str, **changed: Any) -> None:
+        """A second file of a table with the same rows, as an older corpus version leaves it."""
+        rows = [{**row, **changed} for row in self.tables[table]]
+        Lake(str(dbt.folder / "lake")).write(table, _frame(table, rows), name="older")
 
 
 def _frame(table: str, rows: Iterable[dict[str, Any]]) -> pl.DataFrame:
@@ -109,7 +127,8 @@ def publish_metrics(dbt: Dbt) -> pl.DataFrame:
 def table(dbt: Dbt, name: str) -> pl.DataFrame:
     assert dbt.warehouse is not None
     with open_duckdb(dbt.warehouse, read_only=True) as connection:
-        return connection.sql(f"select * from {name}").pl()
+        found: pl.DataFrame = connection.sql(f"select * from {name}").pl()
+        return found
 
 
 def tables(dbt: Dbt) -> list[str]:

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+import yaml
 
+from rescue_pipeline.bundle import DBT_PROJECT
 from tests.dbt.project import Dbt
 from tests.dbt.scores.lake import SCORED_LAYERS, WITHOUT_UNIT_TESTS, ScoredLake, of, publish_metrics, table, tables
 
@@ -39,6 +41,11 @@ def test_a_retried_question_is_scored_in_its_newest_complete_epoch(scored: Dbt) 
 def test_the_final_response_to_a_request_counts_even_if_a_later_one_broke_off(scored: Dbt) -> None:
     responses = of(table(scored, "predictions.responses"), model="retried", epoch="2")
     assert responses.select("status", "segment").rows() == [("ok", "s1")]
+
+
+def test_an_answer_that_two_corpus_versions_share_is_read_once_by_the_newest_parser(scored: Dbt) -> None:
+    answers = of(table(scored, "predictions.answers"), model="good", task="itp")
+    assert answers.select("status", "parser_version").rows() == [("ok", "1")] * 2
 
 
 def test_answers_are_graded_by_every_scorer_of_their_cell(scored: Dbt) -> None:
@@ -103,3 +110,13 @@ def test_an_empty_lake_builds_every_table_without_rows(tmp_path: Path) -> None:
     assert publish_metrics(dbt).is_empty()
     filled = [name for name in tables(dbt) if not table(dbt, name).is_empty()]
     assert filled == ["results.reference_results"]
+
+
+@pytest.mark.parametrize("layer", ["predictions", "scores", "results"])
+def test_every_model_says_its_grain_in_a_file_beside_it(layer: str) -> None:
+    models = sorted((DBT_PROJECT / "models" / layer).glob("*.sql"))
+    assert models
+    for model in models:
+        declared = yaml.safe_load(model.with_suffix(".yml").read_text(encoding="utf-8"))["models"]
+        assert [entry["name"] for entry in declared] == [model.stem]
+        assert declared[0]["description"].startswith("One row per ")

@@ -56,9 +56,16 @@ def _instance(
     lake: ScoredLake, task: str, sample_id: str, row: int, gold: dict[str, Any], candidates: list[str] | None
 ) -> dict[str, Any]:
     scenario, group, speakers, _ = _SESSIONS[sample_id]
-    instance = {"corpus_version": VERSION, "instance_id": f"{task}:{sample_id}:{row}", "task": task, "scenario": scenario}
+    instance: dict[str, Any] = {
+        "corpus_version": VERSION,
+        "instance_id": f"{task}:{sample_id}:{row}",
+        "task": task,
+        "scenario": scenario,
+    }
     instance |= {"sample_id": sample_id, "session_group": group, "row_index": row, "speaker": speakers[row - 1]}
-    lake.add("instances", **instance, position=(row - 1) / (len(speakers) - 1), gold=json.dumps(gold), candidates=candidates)
+    lake.add(
+        "instances", **instance, position=(row - 1) / (len(speakers) - 1), gold=json.dumps(gold), candidates=candidates
+    )
     return instance
 
 
@@ -123,7 +130,8 @@ def _flaky(lake: ScoredLake, questions: list[dict[str, Any]]) -> None:
         ("unparseable", None),
     ]
     asked = [
-        lake.ask("flaky", question, status, answer) for question, (status, answer) in zip(questions, outcomes, strict=True)
+        lake.ask("flaky", question, status, answer)
+        for question, (status, answer) in zip(questions, outcomes, strict=True)
     ]
     lake.judge(asked[9], "jury", "llm", "judge_failed")
 
