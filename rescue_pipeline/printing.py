@@ -8,6 +8,7 @@ import duckdb
 from rich.table import Table
 
 from rescue_pipeline import console
+from rescue_pipeline.corpus.validate import ValidationReport
 from rescue_pipeline.datadir import DataDirectory
 from rescue_pipeline.doctoring import Finding
 from rescue_pipeline.llm.checking import ModelCheck
@@ -152,6 +153,26 @@ def print_findings(findings: Iterable[Finding]) -> None:
             "ok" if finding.ok else "!!", finding.what, finding.detail, "" if finding.ok else finding.advice or ""
         )
     console.out.print(table)
+
+
+def print_validation(report: ValidationReport) -> None:
+    """What would be loaded, what would be refused and why, and which expectations failed."""
+    load, facts = report.load, report.quality.facts
+    console.out.print(
+        f"{load.n_samples} sessions, {load.n_turns} turns, {load.n_cues} transcript cues; "
+        f"{load.n_rejected} rejected; corpus version {load.corpus_version}"
+    )
+    for note in load.notes:
+        console.out.print(f"note: {note}", markup=False)
+    for reject in facts.rejects:
+        place = f"{reject['source_path']} line {reject['source_line']}, record {reject['record'] or 'unknown'}"
+        found = f"expected {reject['expected']}, found {reject['found']}"
+        console.out.print(f"rejected: {place}, {reject['field']}: {reject['reason']} ({found})", markup=False)
+    for result in report.quality.results:
+        if not result.success:
+            kind = "error" if result.severity == "blocking" else "warning"
+            console.out.print(f"{kind}: {result.description}: {result.observed}", markup=False)
+    console.out.print("The corpus can be run." if report.quality.passed else "The pipeline would stop at this corpus.")
 
 
 def print_checks(checks: Sequence[ModelCheck]) -> None:

@@ -34,23 +34,25 @@ def open_duckdb(
 
 @contextmanager
 def open_results(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open the published database to read, under another catalog name than its file's.
+    """Open the published database for reading, so that `results.leaderboard` is found.
 
-    Opened directly, its catalog would be called `results` like the schema, and `results.leaderboard` be ambiguous.
+    Opened directly, results.duckdb is a catalog called `results` that holds a schema called `results`, and DuckDB
+    refuses every `results.<table>` as ambiguous. Attached as `rescue` it answers to the same names as the warehouse.
+    Raises UsageError when nothing is published, RescueError as open_duckdb does.
     """
     if not path.exists():
         raise UsageError("nothing is published yet", where=str(path), advice="rescue demo, or rescue run --corpus ...")
     with open_duckdb(path, read_only=True):
-        pass  # explains a lock, another version, no database
-    connection = duckdb.connect()
-    try:
-        connection.execute("set timezone = 'UTC'")
-        quoted = str(path).replace("'", "''")
-        connection.execute(f"attach '{quoted}' as published (read_only)")
-        connection.execute("use published")
+        pass  # waits for a lock, and explains a file that cannot be read
+    with open_duckdb(Path(":memory:")) as connection:
+        connection.execute(f"attach {quoted(str(path))} as rescue (read_only)")
+        connection.execute("use rescue")
         yield connection
-    finally:
-        connection.close()
+
+
+def quoted(text: str) -> str:
+    """An SQL string."""
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _connect(path: Path, read_only: bool, timeout: float) -> duckdb.DuckDBPyConnection:

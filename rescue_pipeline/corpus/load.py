@@ -22,7 +22,7 @@ from rescue_pipeline.corpus.source import CorpusSource
 from rescue_pipeline.errors import RescueError
 
 INGEST_VERSION = "1"
-"""Raise it when the same files would be read differently: every corpus then gets a new corpus_version."""
+"""Raise it when the same files would be read differently or raw.* changes: every corpus gets a new corpus_version."""
 
 LOAD_MEMORY = "256MB"
 

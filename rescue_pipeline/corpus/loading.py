@@ -186,6 +186,7 @@ class Loading:
 
     def _advance(self, n_bytes: int) -> None:
         self.bytes_done += n_bytes
-        if self.on_progress and self.bytes_done - self.bytes_told >= _PROGRESS_BYTES:
+        is_due = self.bytes_told + _PROGRESS_BYTES <= self.bytes_done < self.inventory.n_bytes
+        if self.on_progress and is_due:
             self.bytes_told = self.bytes_done
             self.on_progress("reading the corpus", self.bytes_done, self.inventory.n_bytes)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import threading
 import time
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -19,10 +21,21 @@ from rescue_pipeline.schemas import JUDGED_TASKS
 from rescue_pipeline.schemas.predictions import MODALITIES
 
 
+SLOW_IMPORTS = ("great_expectations", "litellm", "sklearn.feature_extraction.text")
+"""Libraries that later steps need and that take seconds to import."""
+
+
+def _import_ahead() -> None:
+    """Import them while this process waits for dbt; a step that comes first simply waits for the import lock."""
+    for name in SLOW_IMPORTS:
+        importlib.import_module(name)
+
+
 class Launcher:
     """Runs jobs on the instance that DAGSTER_HOME names. `use_directory` comes first."""
 
     def __init__(self) -> None:
+        threading.Thread(target=_import_ahead, name="import-ahead", daemon=True).start()
         from rescue_pipeline.definitions import defs
 
         self._defs = defs

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import warnings
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
@@ -34,6 +35,8 @@ def prepare_litellm() -> Any:
     litellm.cache = None
     litellm.num_retries = 0
     litellm.turn_off_message_logging = True
+    # an interrupt ends calls that LiteLLM has prepared and not begun; that is no news to whoever interrupted
+    warnings.filterwarnings("ignore", message=r"coroutine '.*acompletion' was never awaited", category=RuntimeWarning)
     for name in _QUIET:  # at DEBUG these print prompts, whatever the root logger is set to
         logging.getLogger(name).setLevel(logging.ERROR)
     return litellm

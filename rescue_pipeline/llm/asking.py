@@ -5,7 +5,7 @@ Whoever asks holds the lease of every partition it works on.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -24,6 +24,9 @@ from rescue_pipeline.llm.segments import Stream
 from rescue_pipeline.llm.summaries import PartitionSummary
 from rescue_pipeline.llm.workspace import Partition, Workspace, known_tasks
 from rescue_pipeline.schemas import TASKS
+
+KEPT_CHARACTERS = 60_000_000
+"""Of rendered prompts held in memory between planning and asking, for all partitions of a run together."""
 
 Planned = dict[str, list[Question]]
 
@@ -50,8 +53,9 @@ def ask_partitions(
         unique = list(dict.fromkeys(partitions))
         for partition in sorted(unique):
             held.enter_context(partition_lease(workspace, partition))
-        claimed: set[str] = set()
-        jobs = [_job(workspace, partition, tasks, limit, claimed) for partition in unique]
+        claimed: dict[str, set[str]] = defaultdict(set)
+        keep = KEPT_CHARACTERS // max(1, len(unique))
+        jobs = [_job(Renderer(workspace, partition, keep), tasks, limit, claimed) for partition in unique]
         assignments = [assignment for _, assignment in jobs]
         refuse_unpermitted(assignments, allow_paid)
         register_baselines(workspace)
@@ -61,15 +65,15 @@ def ask_partitions(
 
 
 def _job(
-    workspace: Workspace, partition: Partition, tasks: Sequence[str], limit: int | None, claimed: set[str]
+    renderer: Renderer, tasks: Sequence[str], limit: int | None, claimed: dict[str, set[str]]
 ) -> tuple[Planned, Assignment[Question]]:
-    """A partition's questions and the open ones among them. claimed: what other partitions of this run ask already."""
-    renderer = Renderer(workspace, partition)
+    """A partition's questions and the open ones among them. claimed: what other partitions ask of the model."""
+    workspace, partition = renderer.workspace, renderer.partition
     planned: Planned = {task: plan_questions(renderer, task, limit)[1] for task in tasks}
     tallies, questions = {}, []
     for task, all_questions in planned.items():
         responses = counting_responses(workspace.lake, task, partition).filter(pl.col("final"))
-        open_ones = unclaimed(all_questions, set(responses["request_id"]), claimed)
+        open_ones = unclaimed(all_questions, set(responses["request_id"]), claimed[partition.model])
         tallies[task] = Tally(planned=len(all_questions), reused=len(all_questions) - len(open_ones))
         questions += open_ones
     return planned, Assignment(

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
+from rescue_pipeline.errors import RescueError
 from rescue_pipeline.llm.adapter import close_connections, prepare_litellm
 from rescue_pipeline.llm.client import Client, RetryPolicy
 from rescue_pipeline.llm.exchange import Reply, Request
@@ -22,8 +23,6 @@ from rescue_pipeline.llm.limits import Endpoint, Gate
 from rescue_pipeline.llm.registry import ModelEntry
 from rescue_pipeline.llm.segments import Stream
 from rescue_pipeline.llm.workspace import Partition
-
-_MOST_UNWRITTEN = 1000
 
 
 class Asked(Protocol):
@@ -157,30 +156,38 @@ class _Dispatcher:
         async with asyncio.TaskGroup() as group:
             for _ in range(workers):
                 group.create_task(self._worker(assignment, client, questions))
-        await asyncio.to_thread(self.journal.flush)
-        await asyncio.sleep(0)  # the last commits report themselves to this loop
         assignment.stopped, assignment.seconds = client.stopped, time.monotonic() - started
 
     async def _worker(self, assignment: Assignment[Any], client: Client, questions: Iterator[Any]) -> None:
         for question in questions:
-            while self.journal.backlog() > _MOST_UNWRITTEN:
-                await asyncio.sleep(0.05)
             if client.stopped is not None:
                 return
             reply = await client.ask(assignment.request(question))
             if reply.attempts:
-                # no await between the reply and this line: an interrupt cannot come between
-                self._store(assignment, question, reply)
+                # handed over before anything else is awaited: an interrupt cannot come between
+                await self._stored(assignment, question, reply)
+                self._count(assignment, question.task, reply)
 
-    def _store(self, assignment: Assignment[Any], question: Asked, reply: Reply) -> None:
+    def _stored(self, assignment: Assignment[Any], question: Asked, reply: Reply) -> asyncio.Future[None]:
+        """Hand a reply to the journal; done once it is on the disk, so that a crash repeats only what was in flight."""
         loop = asyncio.get_running_loop()
+        stored: asyncio.Future[None] = loop.create_future()
         record = {"request_id": question.request_id, **assignment.identity(question), **vars(reply)}
 
-        def committed() -> None:
-            with contextlib.suppress(RuntimeError):  # interrupted: the loop is gone, the record is safe
-                loop.call_soon_threadsafe(self._count, assignment, question.task, reply)
+        def resolve(failure: RescueError | None) -> None:
+            if stored.done():
+                return  # the worker was interrupted; the record is safe all the same
+            if failure is None:
+                stored.set_result(None)
+            else:
+                stored.set_exception(failure)
+
+        def committed(failure: RescueError | None) -> None:
+            with contextlib.suppress(RuntimeError):  # interrupted: the loop is gone
+                loop.call_soon_threadsafe(resolve, failure)
 
         self.journal.append(assignment.stream(question.task), record, committed)
+        return stored
 
     def _count(self, assignment: Assignment[Any], task: str, reply: Reply) -> None:
         assignment.tallies[task].add(reply)

@@ -162,7 +162,7 @@ def _journal(workspace: Workspace, model: str, predictions: Predictions, generat
                 **partition.levels,
                 **_reply(prediction),
             }
-            journal.append(response_stream(partition, prediction.task), record, lambda: None)
+            journal.append(response_stream(partition, prediction.task), record, lambda _failure: None)
             written += 1
     return written
 

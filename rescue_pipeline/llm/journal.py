@@ -20,9 +20,15 @@ from rescue_pipeline.lake import Lake
 from rescue_pipeline.llm.segments import Segment, Stream, repair, seal, unsealed
 
 log = logging.getLogger(__name__)
-GATHER_SECONDS = 0.02
-"""How long records are gathered before they are written together: waking this thread for each costs more than writing."""
+GATHER_SECONDS = 0.005
+"""How long records are gathered to be written together: waking this thread for each would cost more than writing."""
+
+Committed = Callable[[RescueError | None], None]
+"""Called in the journal's thread, exactly once per record: when it is on the disk, or with why it never will be."""
 Record = dict[str, Any]
+
+
+_Item = tuple[Stream, Record, Committed]
 
 
 class _Flush(threading.Event):
@@ -38,7 +44,7 @@ class Journal:
     def __init__(self, root: Path, lake: Lake, *, segment_rows: int = 2000, segment_seconds: float = 120.0) -> None:
         self.root, self.lake = root, lake
         self.segment_rows, self.segment_seconds = segment_rows, segment_seconds
-        self._queue: queue.SimpleQueue[tuple[Stream, Record, Callable[[], None]] | _Flush | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[_Item | _Flush | None] = queue.SimpleQueue()
         self._open: dict[Stream, tuple[Segment, float]] = {}
         self._failure: RescueError | None = None
         self._thread = threading.Thread(target=self._run, name="journal", daemon=True)
@@ -55,16 +61,9 @@ class Journal:
         if error is None:
             self.check()
 
-    def append(self, stream: Stream, record: Record, committed: Callable[[], None]) -> None:
-        """Hand over a record; `committed` is called in the journal's thread once it is on the disk.
-
-        Raises RescueError when an earlier record could not be written: nothing more should be asked then.
-        """
-        self.check()
+    def append(self, stream: Stream, record: Record, committed: Committed) -> None:
+        """Hand over a record; it counts once `committed` has been called with None."""
         self._queue.put((stream, record, committed))
-
-    def backlog(self) -> int:
-        return self._queue.qsize()
 
     def flush(self) -> None:
         """Wait until everything handed over is on the disk."""
@@ -84,6 +83,8 @@ class Journal:
             try:
                 if self._failure is None:
                     self._commit([item for item in batch if not isinstance(item, _Flush)])
+                    self._report(batch)
+                    batch = []
                     self._seal_due(everything=last)
             except OSError as error:
                 self._failure = _unwritable(self.root, error)
@@ -91,16 +92,14 @@ class Journal:
                 self._failure = error
             except Exception as error:  # whatever it is, asking must stop and nobody may wait for ever
                 self._failure = RescueError("the journal failed", where=str(self.root), found=type(error).__name__)
-                log.exception("the journal failed")
-            for item in batch:
-                if isinstance(item, _Flush):
-                    item.set()
+                log.error("the journal failed: %s", type(error).__name__)  # its text may quote a record
+            self._report(batch)
         for segment, _ in self._open.values():
             segment.close()
 
-    def _next_batch(self) -> tuple[list[Any], bool]:
+    def _next_batch(self) -> tuple[list[_Item | _Flush], bool]:
         """Everything that waits, and whether it is the end; nothing after a second of quiet, so that age is seen."""
-        batch: list[Any] = []
+        batch: list[_Item | _Flush] = []
         try:
             item = self._queue.get(timeout=1.0)
             if item is not None and not isinstance(item, _Flush):
@@ -112,7 +111,14 @@ class Journal:
             return batch, False
         return batch, True
 
-    def _commit(self, batch: list[tuple[Stream, Record, Callable[[], None]]]) -> None:
+    def _report(self, batch: list[_Item | _Flush]) -> None:
+        for item in batch:
+            if isinstance(item, _Flush):
+                item.set()
+            else:
+                item[2](self._failure)
+
+    def _commit(self, batch: list[_Item]) -> None:
         by_stream: dict[Stream, list[Record]] = defaultdict(list)
         for stream, record, _ in batch:
             by_stream[stream].append(record)
@@ -120,8 +126,6 @@ class Journal:
             if stream not in self._open:
                 self._open[stream] = (Segment(self.root, stream), time.monotonic())
             self._open[stream][0].append(records)
-        for _, _, committed in batch:
-            committed()
 
     def _seal_due(self, *, everything: bool) -> None:
         now = time.monotonic()

@@ -25,8 +25,25 @@ MODEL_ID = r"^[a-z0-9._-]{1,80}$"
 
 # set by the request layer itself: an entry that names one would change what is asked, or whose key is sent
 RESERVED_PARAMETERS = frozenset(
-    "model messages api_base base_url api_key response_format timeout num_retries max_retries drop_params caching stream"
-    " n metadata mock_response fallbacks custom_llm_provider".split()
+    [
+        "model",
+        "messages",
+        "api_base",
+        "base_url",
+        "api_key",
+        "response_format",
+        "timeout",
+        "num_retries",
+        "max_retries",
+        "drop_params",
+        "caching",
+        "stream",
+        "n",
+        "metadata",
+        "mock_response",
+        "fallbacks",
+        "custom_llm_provider",
+    ]
 )
 
 

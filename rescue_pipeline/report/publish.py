@@ -10,8 +10,7 @@ from pathlib import Path
 import duckdb
 
 from rescue_pipeline.errors import RescueError
-from rescue_pipeline.report.reading import quoted
-from rescue_pipeline.warehouse import open_duckdb
+from rescue_pipeline.warehouse import open_duckdb, quoted
 
 PUBLISHED_SCHEMAS = ("tasks", "predictions", "scores", "results")
 PUBLISHED_RAW = ("corpus", "samples", "labels", "rejects")

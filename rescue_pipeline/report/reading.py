@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
-from rescue_pipeline.warehouse import open_duckdb
+from rescue_pipeline.warehouse import open_results
 
 Rows = list[dict[str, Any]]
 
@@ -55,27 +54,6 @@ class Results:
 
     def __getitem__(self, table: str) -> Rows:
         return self.tables[table]
-
-
-@contextmanager
-def open_results(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a published database for reading, so that `results.leaderboard` is found.
-
-    Opened directly, results.duckdb is a catalog called `results` that holds a schema called `results`, and DuckDB
-    refuses every `results.<table>` as ambiguous. Attached as `rescue` it answers to the same names as the warehouse.
-    Raises RescueError as open_duckdb does.
-    """
-    with open_duckdb(path, read_only=True):
-        pass  # waits for a lock, and explains a file that cannot be read
-    with open_duckdb(Path(":memory:")) as connection:
-        connection.execute(f"attach {quoted(str(path))} as rescue (read_only)")
-        connection.execute("use rescue")
-        yield connection
-
-
-def quoted(text: str) -> str:
-    """An SQL string."""
-    return "'" + text.replace("'", "''") + "'"
 
 
 def read_results(path: Path) -> Results:

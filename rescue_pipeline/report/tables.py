@@ -13,8 +13,9 @@ from typing import Any
 import duckdb
 
 from rescue_pipeline.datadir import write_atomically
-from rescue_pipeline.report.reading import LINEAGE, RESULT_TABLES, of_version, open_results, tables_of
+from rescue_pipeline.report.reading import LINEAGE, RESULT_TABLES, of_version, tables_of
 from rescue_pipeline.report.run_tables import in_utc
+from rescue_pipeline.warehouse import open_results
 
 _EXPORTED = [*(("results", table) for table in (*RESULT_TABLES, LINEAGE)), ("raw", "rejects")]
 _FORMULA_STARTS = tuple("=+-@＝＋－＠")

@@ -27,7 +27,9 @@ class Loaded:
 
     @property
     def rejects(self) -> list[dict[str, Any]]:
-        return self.connection.sql("select * from raw.rejects order by source_path, source_line").pl().to_dicts()
+        query = "select * from raw.rejects order by source_path, source_line"
+        rows: list[dict[str, Any]] = self.connection.sql(query).pl().to_dicts()
+        return rows
 
     @property
     def flags(self) -> list[list[str]]:

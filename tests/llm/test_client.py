@@ -62,7 +62,9 @@ def test_recorded_parameters_are_those_the_server_saw(serve: Serve) -> None:
     assert {name: server.requests[0].body[name] for name in parameters} == parameters
 
 
-@pytest.mark.parametrize(("code", "calls"), [(400, 1), (401, 1), (403, 1), (404, 1), (422, 1), (500, 3), (503, 3), (408, 3)])
+@pytest.mark.parametrize(
+    ("code", "calls"), [(400, 1), (401, 1), (403, 1), (404, 1), (422, 1), (500, 3), (503, 3), (408, 3)]
+)
 def test_permanent_errors_are_sent_once_and_passing_ones_as_often_as_the_policy_says(
     serve: Serve, code: int, calls: int
 ) -> None:

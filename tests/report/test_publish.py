@@ -11,7 +11,7 @@ import pytest
 
 from rescue_pipeline.errors import RescueError
 from rescue_pipeline.report.publish import publish_results
-from rescue_pipeline.report.reading import open_results
+from rescue_pipeline.warehouse import open_results
 from tests.report.factory import Model, warehouse
 
 _PUBLISH_ON_A_FULL_DISK = """

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from rescue_pipeline.report.reading import open_results
 from rescue_pipeline.report.tables import csv_cell, write_tables
+from rescue_pipeline.warehouse import open_results
 from tests.report.factory import editing, warehouse
 
 

@@ -1,0 +1,48 @@
+"""The one place where text from outside loses its secrets."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from rescue_pipeline.llm.redaction import MAX_CHARACTERS, redact
+
+KEY = "abcdef-1234567890-ghijkl"
+SENTENCE = 'Nobody said "stay" when the harbour lights went out, not even Bo.'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"Incorrect API key provided: {KEY}",
+        f"Authorization: Bearer {KEY}",
+        f"GET https://host.example/v1/models?key={KEY}&alt=sse failed",
+        f'{{"api_key": "{KEY}"}}',
+        "key sk-proj-abcdefghijklmnop was refused",
+        "key AIzaSyA1234567890abcdefg was refused",
+    ],
+)
+def test_no_key_survives(text: str) -> None:
+    shown = redact(text, secrets=[KEY])
+    for secret in (KEY, "sk-proj-abcdefghijklmnop", "AIzaSyA1234567890abcdefg"):
+        assert secret not in shown
+
+
+def test_a_key_in_the_environment_is_removed_though_nobody_named_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_VENDOR_API_KEY", "plain9looking8value")
+    assert "plain9looking8value" not in redact("refused: plain9looking8value")
+
+
+@pytest.mark.parametrize("echo", [SENTENCE, json.dumps(SENTENCE), SENTENCE[:30], SENTENCE[25:60], repr(SENTENCE)])
+def test_what_was_sent_does_not_come_back_whole_or_in_part(echo: str) -> None:
+    shown = redact(f"422: input {echo} is not valid", quotes=[f"Turn 3\n{SENTENCE}\nAnswer."])
+    assert "harbour" not in shown
+    assert "stay" not in shown
+    assert shown.startswith("422: input ")
+    assert shown.endswith("is not valid")
+
+
+def test_what_explains_the_error_stays_on_one_short_line() -> None:
+    assert redact("Rate limit reached\nfor made-model") == "Rate limit reached for made-model"
+    assert len(redact("x" * 100_000)) == MAX_CHARACTERS
