@@ -250,7 +250,8 @@ def _current(create: bool = False) -> datadir.DataDirectory:
 
 def main() -> None:
     try:
-        app(standalone_mode=False)
+        # without standalone mode click returns the code of an Exit instead of leaving
+        sys.exit(app(standalone_mode=False) or 0)
     except RescueError as error:
         console.print_error(error)
         sys.exit(error.exit_code)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+import textwrap
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,19 +12,48 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
 
 from rescue_pipeline import progress
 from rescue_pipeline.datadir import DataDirectory
 from rescue_pipeline.errors import RescueError
 
-out = Console(highlight=False, soft_wrap=True)
-err = Console(stderr=True, highlight=False, soft_wrap=True)
+WIDTH = 100
+"""Nothing but paths and ids is wider; a narrower terminal is respected, a file gets the full width."""
+
+
+def _console(stream_is_stderr: bool) -> Console:
+    stream = sys.stderr if stream_is_stderr else sys.stdout
+    columns = shutil.get_terminal_size((WIDTH, 24)).columns if stream.isatty() else WIDTH
+    return Console(stderr=stream_is_stderr, highlight=False, markup=False, soft_wrap=True, width=min(columns, WIDTH))
+
+
+out = _console(stream_is_stderr=False)
+err = _console(stream_is_stderr=True)
 
 
 def print_error(error: RescueError) -> None:
-    err.print(f"error: {error.what}", style="bold red", markup=False)
+    err.print(f"error: {wrapped(error.what, 7)}", style="bold red")
     for label, text in error.lines():
-        err.print(f"  {label + ':':<10}{text}", markup=False)
+        err.print(f"  {label + ':':<10}{wrapped(text, 12)}")
+
+
+def wrapped(text: str, indent: int = 0) -> str:
+    """`text` in lines of at most WIDTH, the second and later ones indented; a path or an id is never broken."""
+    lines: list[str] = []
+    for line in text.splitlines():
+        # lines that are laid out already (SQL with a caret below it) keep their blanks
+        pieces = textwrap.wrap(line, WIDTH - indent, break_long_words=False, break_on_hyphens=False)
+        lines.extend([line] if len(line) <= WIDTH - indent else pieces)
+    return f"\n{' ' * indent}".join(lines)
+
+
+def plain_table(*headings: str, gap: int = 2) -> Table:
+    """A table without lines, its columns `gap` apart; a cell that is too long goes on in the next line."""
+    table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0))
+    for heading in headings:
+        table.add_column(heading, overflow="fold")
+    return table
 
 
 @contextmanager
@@ -61,8 +92,8 @@ def _lines() -> Iterator[None]:
 
 
 def print_place(directory: DataDirectory, corpus_id: str, n_sessions: int | None) -> None:
-    sessions = "not loaded yet" if n_sessions is None else f"{n_sessions} sessions"
-    err.print(f"corpus {corpus_id} ({sessions}) in {_short(directory)}", markup=False)
+    sessions = "not published yet" if n_sessions is None else f"{n_sessions} sessions"
+    err.print(f"corpus {corpus_id} ({sessions}) in {_short(directory)}")
 
 
 def _short(directory: DataDirectory) -> str:

@@ -76,6 +76,13 @@ class DataDirectory:
             ) from error
         return self
 
+    def existing(self) -> DataDirectory:
+        """This directory; raises UsageError while there is none."""
+        if not self.root.is_dir():
+            advice = "rescue demo, or rescue run --corpus ..."
+            raise UsageError("there is no data directory yet", where=str(self.root), advice=advice)
+        return self
+
     def owner(self) -> str | None:
         """The corpus_id this directory was made for; None while it is new."""
         if not self.corpus_file.exists():
@@ -103,10 +110,19 @@ class DataDirectory:
             )
         write_atomically(self.corpus_file, json.dumps({"corpus_id": corpus_id, **description}, indent=1) + "\n")
 
+    def record_data_class(self, data_class: str) -> None:
+        """Note how the loaded corpus may be used; loading may know more than the caller who claimed the directory."""
+        recorded = json.loads(self.corpus_file.read_text(encoding="utf-8"))
+        if recorded.get("data_class") != data_class:
+            write_atomically(self.corpus_file, json.dumps({**recorded, "data_class": data_class}, indent=1) + "\n")
+
     def make_current(self) -> None:
-        """Let `./data/current` name this directory, for the commands that take no corpus."""
-        DATA_ROOT.mkdir(exist_ok=True)
-        write_atomically(DATA_ROOT / "current", str(self.root.resolve()) + "\n")
+        """Let `./data/current` name this directory, for the commands that take no corpus.
+
+        A directory elsewhere (RESCUE_DATA_DIR) is named by that variable, and the working directory stays clean.
+        """
+        if self.root.is_relative_to(DATA_ROOT.resolve()):
+            write_atomically(DATA_ROOT / "current", f"{self.root}\n")
 
 
 def write_atomically(path: Path, text: str) -> None:

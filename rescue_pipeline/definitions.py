@@ -9,7 +9,7 @@ defs = dg.Definitions(
     assets=dg.load_assets_from_modules([ingest, transform, predict, judge, score, report]),
     asset_checks=[ingest.corpus_quality],
     jobs=[automation.prepare, automation.answer, automation.publish],
-    sensors=[automation.model_partitions, automation.publish_after_answers],
+    sensors=[automation.model_partitions, automation.dead_runs, automation.publish_after_answers],
     resources={"dbt": transform.dbt_resource(transform.PROJECT), "options": RunOptions()},
     # a process per step would import everything anew for every step; the steps follow each other anyway
     executor=dg.in_process_executor,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import os
 from pathlib import Path
 
 import httpx
@@ -12,8 +11,8 @@ import httpx
 from rescue_pipeline import progress
 from rescue_pipeline.datadir import DATA_ROOT, write_atomically
 from rescue_pipeline.errors import RescueError
+from rescue_pipeline.settings import Settings
 
-CORPUS_URL = "https://raw.githubusercontent.com/Tomsawyerhu/RESCUE-bench/0d0b0793e23157c7af76d1d301e63fc705b27f2a/data"
 FILES = ("benchmark_191.jsonl", "er.jsonl", "vp.jsonl")
 TERMS = """\
 RESCUE-BENCH (arXiv 2609.09657) is made of annotated therapy sessions. Its authors allow research only:
@@ -26,7 +25,7 @@ def fetch(target: Path | None = None) -> Path:
     """Download the released files below `target` (default ./data/corpora/rescue-bench) and note that the terms were
     accepted. Call it only after the user accepted TERMS. Existing files are replaced only by complete ones."""
     folder = target or DATA_ROOT / "corpora" / "rescue-bench"
-    base = os.environ.get("RESCUE_CORPUS_URL", CORPUS_URL).rstrip("/")
+    base = Settings().corpus_url.rstrip("/")
     folder.mkdir(parents=True, exist_ok=True)
     with httpx.Client(follow_redirects=True, timeout=60) as client:
         for done, name in enumerate(FILES):

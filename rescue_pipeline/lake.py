@@ -51,7 +51,7 @@ class Lake:
         """All rows of a table, or of the part below `partition`; typed and empty when there are none."""
         fs, path = fsspec.url_to_fs(self.folder(table, partition))
         files = sorted(name for name in fs.find(path) if name.endswith(".parquet"))
-        empty = schema.empty()
+        empty: pl.DataFrame = schema.empty()
         frames = []
         for name in files:
             with fs.open(name, "rb") as source:

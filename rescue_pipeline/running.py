@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import duckdb
+
 from rescue_pipeline import datadir
 from rescue_pipeline.corpus.source import CorpusSource
 from rescue_pipeline.datadir import DataDirectory
-from rescue_pipeline.errors import UsageError
+from rescue_pipeline.errors import RescueError, UsageError
 from rescue_pipeline.llm.registry import Registry
 from rescue_pipeline.llm.workspace import IMPORTED
 from rescue_pipeline.schemas import TASKS
@@ -89,20 +91,19 @@ def use_corpus(source: CorpusSource) -> DataDirectory:
     """Claim the corpus's data directory and make it this process's; nothing else is changed on a refusal."""
     from rescue_pipeline.defs.instance import use_directory
 
-    directory = datadir.for_corpus(source.corpus_id).create()
-    directory.claim(source.corpus_id, source.description())
-    directory.make_current()
+    directory = datadir.for_corpus(source.corpus_id)
+    directory.create().claim(source.corpus_id, source.description())
     use_directory(directory)
     return directory
 
 
-def run(request: RunRequest) -> RunOutcome:
-    """Prepare, answer, publish; every stage skips what is already done."""
-    directory = use_corpus(request.source)
+def run(request: RunRequest, directory: DataDirectory) -> RunOutcome:
+    """Prepare, answer, publish in the directory that `use_corpus` claimed; every stage skips what is already done."""
     from rescue_pipeline.defs.launch import Launcher
 
     with Launcher() as launcher:
         launcher.prepare()
+        directory.make_current()
         options = {
             "protocol": request.protocol,
             "tasks": list(request.tasks),
@@ -119,7 +120,9 @@ def run(request: RunRequest) -> RunOutcome:
     return _outcome(directory, scope, asked, launcher.seconds)
 
 
-def import_file(directory: DataDirectory, file: Path, model: str | None, judge: str | None = None) -> RunOutcome:
+def import_file(
+    directory: DataDirectory, file: Path, model: str | None, judge: str | None = None, allow_paid: bool = False
+) -> RunOutcome:
     """Score answers that were made elsewhere; the current corpus must be loaded, and is if it is not."""
     from rescue_pipeline.defs.launch import Launcher
     from rescue_pipeline.defs.resources import open_workspace
@@ -129,7 +132,7 @@ def import_file(directory: DataDirectory, file: Path, model: str | None, judge: 
         launcher.prepare()
         imported = import_predictions(open_workspace(), file, model)
         modalities = [partition.modality for partition in imported.partitions]
-        options = {"protocol": IMPORTED, "tasks": imported.tasks, "judge": judge}
+        options = {"protocol": IMPORTED, "tasks": imported.tasks, "judge": judge, "allow_paid": allow_paid}
         launcher.judge([imported.model], modalities, options)
         launcher.publish()
     bad_lines = [
@@ -190,26 +193,10 @@ def _model_outcome(model: str, by_status: dict[str, int], asked: list[dict[str, 
     )
 
 
-def use_current(create: bool = False) -> DataDirectory:
-    """The current data directory for this process; UsageError when there is none, unless it may be created."""
-    from rescue_pipeline.defs.instance import use_directory
-
-    directory = datadir.current()
-    if not directory.root.is_dir():
-        if not create:
-            raise UsageError(
-                "there is no data directory yet",
-                where=str(directory.root),
-                advice="rescue demo, or rescue run --corpus ...",
-            )
-        directory.create()
-    use_directory(directory)
-    return directory
-
-
 def n_sessions(directory: DataDirectory) -> int | None:
-    """Sessions of the published corpus version; None before the first publication."""
-    if not directory.results.exists():
+    """Sessions of the published corpus version; None while there is no published database that can be read."""
+    try:
+        with open_results(directory.results) as connection:
+            return int(connection.execute("select count(*) from raw.samples").fetchall()[0][0])
+    except (RescueError, duckdb.Error):
         return None
-    with open_results(directory.results) as connection:
-        return int(connection.execute("select count(*) from raw.samples").fetchall()[0][0])

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from rescue_pipeline.errors import UsageError
+
+CORPUS_URL = "https://raw.githubusercontent.com/Tomsawyerhu/RESCUE-bench/0d0b0793e23157c7af76d1d301e63fc705b27f2a/data"
 
 
 class Settings(BaseSettings):
@@ -18,6 +24,20 @@ class Settings(BaseSettings):
     """Where the Parquet lake lies (fsspec URL); without it `<data_dir>/lake`."""
     models_file: Path = Path("models.yaml")
     """The user's own model registry, merged over the shipped one."""
-    lock_timeout_seconds: float = 30.0
+    lock_timeout_seconds: float = Field(default=30.0, ge=0)
     """How long to wait for another process to release the warehouse."""
-    log_level: str = "INFO"
+    corpus_url: str = Field(default=CORPUS_URL, pattern=r"^https?://\S+$")
+    """Where `rescue fetch` finds the files of the public benchmark."""
+
+    def __init__(self, **values: Any) -> None:
+        """Raises UsageError that names the variable."""
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            raise UsageError(
+                "a setting is wrong; nothing was started",
+                where=f"RESCUE_{'_'.join(map(str, first['loc'])).upper()} (environment or .env)",
+                expected=first["msg"],
+                found=repr(first["input"])[:100],
+            ) from None

@@ -1,12 +1,12 @@
-"""Jobs, sensors and the policies behind them.
+"""Jobs, and the sensors that are always on.
 
-Nothing that costs money is eager or on by default: only the publishing assets carry an automation condition, and the
-partition-key sensor merely reads the model registry."""
+Nothing that costs money starts by itself: only publishing assets carry an automation condition, and the other sensors
+read the model registry and look after processes."""
 
 import dagster as dg
 
-from rescue_pipeline.defs.partitions import MODEL_BY_MODALITY, MODELS
-from rescue_pipeline.llm.registry import load_registry
+from rescue_pipeline.defs.instance import end_dead_runs
+from rescue_pipeline.defs.partitions import MODEL_BY_MODALITY, MODELS, registered_models
 from rescue_pipeline.settings import Settings
 
 PREPARE = dg.AssetSelection.groups("ingest", "transform")
@@ -39,7 +39,17 @@ publish_after_answers = dg.AutomationConditionSensorDefinition(
 )
 def model_partitions(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
     known = set(context.instance.get_dynamic_partitions("model"))
-    new = [entry.id for entry in load_registry(Settings().models_file).resolve(None) if entry.id not in known]
+    new = [model for model in registered_models(Settings().models_file) if model not in known]
     if not new:
-        return dg.SkipReason("every enabled model has its partition")
+        return dg.SkipReason("every model of the registry has its partition")
     return dg.SensorResult(dynamic_partitions_requests=[MODELS.build_add_request(new)])
+
+
+@dg.sensor(
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    minimum_interval_seconds=30,
+    description="Ends runs whose process was killed, so that the next run does not wait for them. Starts nothing.",
+)
+def dead_runs(context: dg.SensorEvaluationContext) -> dg.SkipReason:
+    ended = end_dead_runs(context.instance)
+    return dg.SkipReason(f"ended: {', '.join(ended)}" if ended else "every run's process lives")

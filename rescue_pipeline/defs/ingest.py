@@ -11,6 +11,7 @@ from rescue_pipeline.corpus.quality_page import render_quality_page
 from rescue_pipeline.corpus.raw_tables import RAW_TABLES
 from rescue_pipeline.corpus.source import from_datadir
 from rescue_pipeline.datadir import write_atomically
+from rescue_pipeline.defs.discretion import discreet
 from rescue_pipeline.defs.policies import OWNERS, WAREHOUSE_POOL
 from rescue_pipeline.defs.resources import open_datadir
 from rescue_pipeline.warehouse import open_duckdb
@@ -35,7 +36,7 @@ def _raw_spec(table: str, description: str) -> dg.AssetSpec:
 def ingest(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult]:  # type: ignore[type-arg]
     """Read the corpus into raw.*; the same corpus again changes nothing."""
     directory = open_datadir()
-    with open_duckdb(directory.warehouse) as connection:
+    with discreet(), open_duckdb(directory.warehouse) as connection:
         report = load_corpus(from_datadir(directory), connection, on_progress=progress.report)
         rows = {t.name: connection.execute(f'select count(*) from raw."{t.name}"').fetchall()[0][0] for t in RAW_TABLES}
     context.log.info(f"corpus version {report.corpus_version}: {'loaded' if report.changed else 'unchanged'}")
@@ -47,6 +48,8 @@ def ingest(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult]:
                 "dagster/row_count": rows[table.name],
                 "corpus_version": report.corpus_version,
                 "changed": report.changed,
+                "source_files": len(report.source_sha256s),
+                "path": dg.MetadataValue.path(str(directory.warehouse)),
                 "seconds": round(report.seconds, 3),
             },
         )
@@ -79,8 +82,9 @@ def corpus_quality() -> Iterator[dg.AssetCheckResult]:
             passed=result.success,
             severity=dg.AssetCheckSeverity.ERROR if result.severity == "blocking" else dg.AssetCheckSeverity.WARN,
             metadata={
+                "checked": result.n_checked,
                 "unexpected": result.n_unexpected,
-                "observed": str(result.observed),
-                "page": dg.MetadataValue.path(str(page)),
+                "observed": result.observed,
+                "page": dg.MetadataValue.url(page.as_uri()),
             },
         )

@@ -28,13 +28,12 @@ def use_directory(directory: DataDirectory) -> None:
 def end_dead_runs(instance: dg.DagsterInstance) -> list[str]:
     """Mark runs whose process is gone as failed and free the slots they hold; returns their ids.
 
-    A killed in-process run stays STARTED for ever and keeps its pool slot, so that the next run would wait for it.
+    A killed run stays STARTED for ever and keeps its pool slot, so that the next run would wait for it.
     """
     unfinished = dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.STARTING])
     ended = []
     for run in instance.get_runs(filters=unfinished):
-        process = run.tags.get(PROCESS_TAG)
-        if process is not None and not _alive(process):
+        if not _may_live(instance, run):
             instance.report_run_failed(run, "its process ended without finishing the run")
             instance.event_log_storage.free_concurrency_slots_for_run(run.run_id)
             ended.append(run.run_id)
@@ -43,6 +42,26 @@ def end_dead_runs(instance: dg.DagsterInstance) -> list[str]:
 
 def this_process() -> str:
     return _identity(psutil.Process())
+
+
+def _may_live(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:
+    """Whether the run's process is there. Our own runs carry it as a tag, those of the UI note it in their first event;
+    a run that says neither has not begun yet."""
+    if (process := run.tags.get(PROCESS_TAG)) is not None:
+        return _alive(process)
+    for event in instance.all_logs(run.run_id, of_type=dg.DagsterEventType.ENGINE_EVENT):
+        pid = event.get_dagster_event().engine_event_data.metadata.get("pid")
+        if pid is not None:
+            return _was_there(int(str(pid.value)), event.timestamp)
+    return True
+
+
+def _was_there(pid: int, moment: float) -> bool:
+    """Whether the process of this id is one that ran at that moment already."""
+    try:
+        return bool(psutil.Process(pid).create_time() <= moment)
+    except psutil.NoSuchProcess:
+        return False
 
 
 def _identity(process: psutil.Process) -> str:

@@ -20,7 +20,6 @@ from rescue_pipeline.errors import RescueError
 from rescue_pipeline.schemas import JUDGED_TASKS
 from rescue_pipeline.schemas.predictions import MODALITIES
 
-
 SLOW_IMPORTS = ("great_expectations", "litellm", "sklearn.feature_extraction.text")
 """Libraries that later steps need and that take seconds to import."""
 

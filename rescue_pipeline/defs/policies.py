@@ -1,15 +1,31 @@
 """Named policies that assets carry: who owns them, what they must not share, when they run by themselves."""
 
+from functools import reduce
+from operator import or_
+
 import dagster as dg
+
+from rescue_pipeline.schemas import LAKE_TABLES
 
 OWNERS = ["team:rescue_pipeline"]
 
 WAREHOUSE_POOL = "duckdb"
 """Every step that opens rescue.duckdb holds this pool (one slot): DuckDB has one writer."""
 
+_WRITTEN_BEFORE = [table for table in LAKE_TABLES if table != "metrics" and not table.startswith("bertscores")]
+_ANSWERS_ARE_COMING = reduce(
+    or_,
+    (
+        dg.AutomationCondition.asset_matches(dg.AssetKey(["lake", table]), dg.AutomationCondition.in_progress())
+        for table in _WRITTEN_BEFORE
+    ),
+).with_label("a run that prepares or answers is under way")
+
 FOLLOW_ANSWERS = (
     dg.AutomationCondition.any_deps_updated().since_last_handled()
     & ~dg.AutomationCondition.in_progress()
     & ~dg.AutomationCondition.any_deps_in_progress()
-)
-"""Publish after any answer run; free. `eager` would wait until every partition exists, which may be never."""
+    & ~_ANSWERS_ARE_COMING
+).with_label("publish after answers")
+"""Publish once after any run that prepared or answered; free. Without the last part the plan's arrival would publish
+before anything is answered. `eager` would wait until every partition exists, which may be never."""

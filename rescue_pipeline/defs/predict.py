@@ -5,15 +5,20 @@ from collections.abc import Iterator
 import dagster as dg
 
 from rescue_pipeline import progress
+from rescue_pipeline.defs.gates import contract_specs, kept, under_contract
 from rescue_pipeline.defs.partitions import MODEL_BY_MODALITY, ONE_RUN, partition_key
 from rescue_pipeline.defs.policies import OWNERS
 from rescue_pipeline.defs.resources import RunOptions, open_workspace, partitions_of
+from rescue_pipeline.errors import UsageError
 from rescue_pipeline.llm.answering import parse_partition
 from rescue_pipeline.llm.asking import ask_partitions
 from rescue_pipeline.llm.planning import write_plan
 from rescue_pipeline.llm.summaries import PartitionSummary
+from rescue_pipeline.llm.workspace import Partition
 from rescue_pipeline.schemas import TASKS
 from rescue_pipeline.tasks.spec import asset_version, question_version
+
+Results = Iterator[dg.MaterializeResult | dg.AssetCheckResult]  # type: ignore[type-arg]
 
 
 @dg.multi_asset(
@@ -21,7 +26,7 @@ from rescue_pipeline.tasks.spec import asset_version, question_version
     specs=[
         dg.AssetSpec(
             ["lake", "plan"],
-            deps=[["lake", table] for table in ("instances", "sessions", "turns")],
+            deps=[["lake", table] for table in ("corpus", "instances", "sessions", "turns")],
             description="One row per planned question: instance x model x modality x protocol x epoch, "
             "written before anything is asked.",
             group_name="predict",
@@ -29,20 +34,28 @@ from rescue_pipeline.tasks.spec import asset_version, question_version
             kinds={"python", "parquet"},
         )
     ],
+    check_specs=contract_specs(["plan"]),
     partitions_def=MODEL_BY_MODALITY,
     backfill_policy=ONE_RUN,
 )
-def plan_questions(context: dg.AssetExecutionContext, options: RunOptions) -> Iterator[dg.MaterializeResult]:
+def plan_questions(context: dg.AssetExecutionContext, options: RunOptions) -> Results:
     """Render every question of the partition and note which request will carry it."""
     workspace = open_workspace()
     for partition in partitions_of(context, options):
-        summary = write_plan(workspace, partition, options.tasks, options.limit)
-        context.add_asset_metadata(
-            {"dagster/row_count": summary.planned, "protocol": partition.protocol},
-            asset_key=["lake", "plan"],
-            partition_key=partition_key(partition.model, partition.modality),
+        summary = yield from under_contract(
+            ["plan"], write_plan, workspace, partition, options.tasks, limit=options.limit
         )
-    yield dg.MaterializeResult(asset_key=["lake", "plan"])
+        context.add_asset_metadata(
+            {
+                "dagster/row_count": summary.planned,
+                "corpus_version": workspace.corpus_version,
+                "protocol": partition.protocol,
+                "path": dg.MetadataValue.path(workspace.lake.folder("plan", partition.levels)),
+            },
+            asset_key=["lake", "plan"],
+            partition_key=_key(partition),
+        )
+    yield dg.MaterializeResult(asset_key=["lake", "plan"], check_results=[kept("plan")])
 
 
 @dg.multi_asset(
@@ -59,14 +72,18 @@ def plan_questions(context: dg.AssetExecutionContext, options: RunOptions) -> It
         )
         for task in TASKS
     ],
+    check_specs=contract_specs(f"responses_{task}" for task in TASKS),
     partitions_def=MODEL_BY_MODALITY,
     backfill_policy=ONE_RUN,
     can_subset=True,
 )
-def ask_models(context: dg.AssetExecutionContext, options: RunOptions) -> Iterator[dg.MaterializeResult]:
+def ask_models(context: dg.AssetExecutionContext, options: RunOptions) -> Results:
     """Ask what has no final response yet; what was answered before is never asked again."""
     tasks = selected_tasks(context, "responses")
-    summaries = ask_partitions(
+    _refuse_left_out(tasks, options)
+    summaries = yield from under_contract(
+        [f"responses_{task}" for task in tasks],
+        ask_partitions,
         open_workspace(),
         partitions_of(context, options),
         tasks,
@@ -75,19 +92,31 @@ def ask_models(context: dg.AssetExecutionContext, options: RunOptions) -> Iterat
         allow_paid=options.allow_paid,
     )
     for summary in summaries:
-        if summary.stopped_reason:
-            context.log.warning(f"{summary.asked_of}: stopped: {summary.stopped_reason}")
         add_metadata(context, summary, "responses", tasks)
-    yield from (dg.MaterializeResult(asset_key=["lake", f"responses_{task}"]) for task in tasks)
+    yield from materialized("responses", tasks)
+
+
+def _refuse_left_out(tasks: list[str], options: RunOptions) -> None:
+    """A run whose options leave a task out does not spend money on it because its assets are selected."""
+    left_out = [task for task in tasks if task not in options.tasks]
+    if left_out:
+        raise UsageError(
+            "this run selects assets of tasks that its options leave out; nothing was asked",
+            expected=f"assets of {', '.join(options.tasks)} only",
+            found=", ".join(f"lake/responses_{task}" for task in left_out),
+            advice="select fewer assets in the graph, or name these tasks in the options too",
+        )
 
 
 def add_metadata(context: dg.AssetExecutionContext, summary: PartitionSummary, table: str, tasks: list[str]) -> None:
-    """Give each task's event of this partition its own counts, tokens and cost."""
+    """Give each task's event of this partition its own counts, tokens and cost; say why a model was given up."""
+    if summary.stopped_reason:
+        context.log.warning(f"{summary.asked_of}: stopped: {summary.stopped_reason}")
     for task in tasks:
         context.add_asset_metadata(
             {name: value for name, value in summary.metadata(task).items() if value is not None},
             asset_key=["lake", f"{table}_{task}"],
-            partition_key=partition_key(summary.partition.model, summary.partition.modality),
+            partition_key=_key(summary.partition),
         )
 
 
@@ -105,24 +134,40 @@ def add_metadata(context: dg.AssetExecutionContext, summary: PartitionSummary, t
         )
         for task in TASKS
     ],
+    check_specs=contract_specs(f"answers_{task}" for task in TASKS),
     partitions_def=MODEL_BY_MODALITY,
     backfill_policy=ONE_RUN,
     can_subset=True,
 )
-def parse_answers(context: dg.AssetExecutionContext, options: RunOptions) -> Iterator[dg.MaterializeResult]:
+def parse_answers(context: dg.AssetExecutionContext, options: RunOptions) -> Results:
     """Parse the counting response of every planned question; asks nothing."""
     workspace, tasks = open_workspace(), selected_tasks(context, "answers")
     for partition in partitions_of(context, options):
         for task in tasks:
-            summary = parse_partition(workspace, partition, task)
+            table = f"answers_{task}"
+            summary = yield from under_contract([table], parse_partition, workspace, partition, task)
             context.add_asset_metadata(
-                {"dagster/row_count": summary.rows, **summary.by_status},
-                asset_key=["lake", f"answers_{task}"],
-                partition_key=partition_key(partition.model, partition.modality),
+                {
+                    "dagster/row_count": summary.rows,
+                    "path": dg.MetadataValue.path(workspace.lake.folder(table, partition.levels)),
+                    **summary.by_status,
+                },
+                asset_key=["lake", table],
+                partition_key=_key(partition),
             )
-    yield from (dg.MaterializeResult(asset_key=["lake", f"answers_{task}"]) for task in tasks)
+    yield from materialized("answers", tasks)
+
+
+def materialized(table: str, tasks: list[str]) -> Results:
+    """The events of a table's tasks, each with the contract it kept."""
+    for name in (f"{table}_{task}" for task in tasks):
+        yield dg.MaterializeResult(asset_key=["lake", name], check_results=[kept(name)])
 
 
 def selected_tasks(context: dg.AssetExecutionContext, table: str) -> list[str]:
     """The tasks whose asset of this step is selected, in the benchmark's order."""
     return [task for task in TASKS if dg.AssetKey(["lake", f"{table}_{task}"]) in context.selected_asset_keys]
+
+
+def _key(partition: Partition) -> str:
+    return partition_key(partition.model, partition.modality)

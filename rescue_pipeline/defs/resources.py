@@ -9,19 +9,19 @@ from rescue_pipeline import datadir
 from rescue_pipeline.bundle import DEMO_CORPUS
 from rescue_pipeline.corpus.source import from_datadir, resolve
 from rescue_pipeline.datadir import DataDirectory
+from rescue_pipeline.errors import UsageError
 from rescue_pipeline.lake import Lake
 from rescue_pipeline.llm.registry import load_registry
 from rescue_pipeline.llm.workspace import Partition, Workspace
-from rescue_pipeline.schemas import LAKE_TABLES, TASKS
+from rescue_pipeline.schemas import LAKE_TABLES, TASKS, LoadedCorpus
 from rescue_pipeline.settings import Settings
-from rescue_pipeline.warehouse import open_duckdb
 
 
 class RunOptions(dg.ConfigurableResource):  # type: ignore[type-arg]
     """What one run asks: shown in the launchpad, set by the command line."""
 
     protocol: str = Field(default="clean", description="how questions are asked: a file of assets/protocols")
-    tasks: list[str] = Field(default=list(TASKS), description="which of the six tasks are planned")
+    tasks: list[str] = Field(default=list(TASKS), description="which of the six tasks are planned, and may be asked")
     limit: int | None = Field(default=None, description="at most this many questions per task (seeded, nested)")
     judge: str | None = Field(default=None, description="the judge of er and vp; empty: the registry's choice")
     allow_paid: bool = Field(default=False, description="permit requests to models that cost money")
@@ -38,17 +38,22 @@ def open_datadir() -> DataDirectory:
 
 
 def open_workspace() -> Workspace:
-    """Everything that asking, parsing and judging need; the corpus version is the one the warehouse holds."""
+    """Everything that asking, parsing and judging need. The warehouse stays closed: somebody may be writing to it."""
     directory = open_datadir()
-    with open_duckdb(directory.warehouse, read_only=True) as connection:
-        row = connection.execute("select corpus_version from raw.corpus").fetchone()
-    assert row is not None, "raw.corpus has one row once a corpus is loaded"
+    lake = Lake(directory.lake)
+    loaded = lake.read("corpus", LoadedCorpus)
+    if loaded.is_empty():
+        raise UsageError(
+            "no corpus is loaded yet, so there is nothing to ask about",
+            where=lake.folder("corpus"),
+            advice="materialize the job `prepare` first",
+        )
     return Workspace(
         datadir=directory,
-        lake=Lake(directory.lake),
+        lake=lake,
         registry=load_registry(Settings().models_file),
         corpus_id=from_datadir(directory).corpus_id,
-        corpus_version=row[0],
+        corpus_version=loaded["corpus_version"].item(),
     )
 
 

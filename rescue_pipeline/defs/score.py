@@ -1,8 +1,12 @@
 """score: aggregates over the item scores that dbt derives."""
 
+from collections.abc import Iterator
+
 import dagster as dg
+import polars as pl
 
 from rescue_pipeline import datadir
+from rescue_pipeline.defs.gates import contract_specs, kept, under_contract
 from rescue_pipeline.defs.policies import FOLLOW_ANSWERS, OWNERS, WAREHOUSE_POOL
 from rescue_pipeline.lake import Lake
 from rescue_pipeline.metrics.compute import compute_metrics
@@ -19,20 +23,33 @@ from rescue_pipeline.warehouse import open_duckdb
     kinds={"python", "polars", "parquet"},
     pool=WAREHOUSE_POOL,
     automation_condition=FOLLOW_ANSWERS,
-    check_specs=[dg.AssetCheckSpec("contract", asset=["lake", "metrics"], blocking=True)],
+    check_specs=contract_specs(["metrics"]),
 )
-def metrics() -> dg.MaterializeResult:  # type: ignore[type-arg]
+def metrics() -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:  # type: ignore[type-arg]
     """Every metric of every cell, from item scores."""
     directory = datadir.current()
     lake = Lake(directory.lake)
     with open_duckdb(directory.warehouse, read_only=True) as connection:
-        items = check_table(connection.sql("select * from scores.items").pl(), Items, "scores.items")
-        gradings = check_table(connection.sql("select * from scores.gradings").pl(), Gradings, "scores.gradings")
+        items, gradings = (connection.sql(f"select * from scores.{name}").pl() for name in ("items", "gradings"))
+    frame = yield from under_contract(["metrics"], _computed, items, gradings, lake)
+    path = lake.write("metrics", frame)
+    yield dg.MaterializeResult(
+        metadata={
+            "dagster/row_count": frame.height,
+            "items": items.height,
+            "gradings": gradings.height,
+            "path": dg.MetadataValue.path(path),
+        },
+        check_results=[kept("metrics")],
+    )
+
+
+def _computed(items: pl.DataFrame, gradings: pl.DataFrame, lake: Lake) -> pl.DataFrame:
+    """The metrics; what goes in and what comes out keep their contracts."""
     frame = compute_metrics(
-        items, gradings, lake.read("instances", Instances), lake.read("unlabelled_rows", UnlabelledRows)
+        check_table(items, Items, "scores.items"),
+        check_table(gradings, Gradings, "scores.gradings"),
+        lake.read("instances", Instances),
+        lake.read("unlabelled_rows", UnlabelledRows),
     )
-    lake.write("metrics", check_table(frame, Metrics, "lake.metrics"))
-    return dg.MaterializeResult(
-        metadata={"dagster/row_count": frame.height, "items": items.height, "gradings": gradings.height},
-        check_results=[dg.AssetCheckResult(check_name="contract", passed=True)],
-    )
+    return check_table(frame, Metrics, "lake.metrics")

@@ -25,9 +25,6 @@ from rescue_pipeline.llm.summaries import PartitionSummary
 from rescue_pipeline.llm.workspace import Partition, Workspace, known_tasks
 from rescue_pipeline.schemas import TASKS
 
-KEPT_CHARACTERS = 60_000_000
-"""Of rendered prompts held in memory between planning and asking, for all partitions of a run together."""
-
 Planned = dict[str, list[Question]]
 
 
@@ -54,8 +51,7 @@ def ask_partitions(
         for partition in sorted(unique):
             held.enter_context(partition_lease(workspace, partition))
         claimed: dict[str, set[str]] = defaultdict(set)
-        keep = KEPT_CHARACTERS // max(1, len(unique))
-        jobs = [_job(Renderer(workspace, partition, keep), tasks, limit, claimed) for partition in unique]
+        jobs = [_job(Renderer(workspace, partition), tasks, limit, claimed) for partition in unique]
         assignments = [assignment for _, assignment in jobs]
         refuse_unpermitted(assignments, allow_paid)
         register_baselines(workspace)

@@ -20,7 +20,7 @@ from rescue_pipeline.lake import Lake
 from rescue_pipeline.llm.segments import Segment, Stream, repair, seal, unsealed
 
 log = logging.getLogger(__name__)
-GATHER_SECONDS = 0.005
+GATHER_SECONDS = 0.02
 """How long records are gathered to be written together: waking this thread for each would cost more than writing."""
 
 Committed = Callable[[RescueError | None], None]

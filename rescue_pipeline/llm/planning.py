@@ -48,19 +48,14 @@ class PlanSummary:
 
 
 class Renderer:
-    """Renders the requests of one partition; the same instance gives the same bytes.
+    """Renders the requests of one partition; the same instance gives the same bytes."""
 
-    keep: how many characters of what planning rendered may wait in memory for asking, instead of being rendered again.
-    """
-
-    def __init__(self, workspace: Workspace, partition: Partition, keep: int = 0) -> None:
+    def __init__(self, workspace: Workspace, partition: Partition) -> None:
         if partition.protocol == IMPORTED:
             raise UsageError(
                 "imported answers cannot be asked", found=partition.model, advice="rescue import-predictions"
             )
         self.workspace, self.partition = workspace, partition
-        self._kept: dict[str, Request] = {}
-        self._room = keep
         self.entry: ModelEntry = workspace.registry.get(partition.model)
         self.protocol: Protocol = load_protocol(partition.protocol)
         self.generation = generation_of(workspace, self.entry)
@@ -76,15 +71,16 @@ class Renderer:
         return [str(number) for number in range(1, self.protocol.epochs + 1)]
 
     def request(self, instance: Row) -> Request:
-        """The request of an instance's question; hands over what planning kept of it."""
-        return self._kept.pop(instance["instance_id"], None) or self._render(instance)
-
-    def _render(self, instance: Row) -> Request:
+        """The request of an instance's question."""
         corpus, modality = self.workspace.corpus, self.partition.modality
         spec, session = load_tasks()[instance["task"]], corpus.session_of(instance)
-        turns = corpus.turns_of(instance["sample_id"])
+
+        def render() -> list[dict[str, str]]:
+            turns = corpus.turns_of(instance["sample_id"])
+            return build_messages(spec, self.protocol, instance, session, turns, modality)
+
         return Request(
-            messages=build_messages(spec, self.protocol, instance, session, turns, modality),
+            messages=corpus.rendered((self.partition.protocol, modality, instance["instance_id"]), render),
             parameters=self.parameters,
             schema=None if self.entry.structured_output == "none" else answer_schema(spec, instance, session),
             metadata=self._metadata(instance) if self.entry.is_baseline else None,
@@ -107,10 +103,7 @@ class Renderer:
         """The rows of lake/plan for some instances."""
         sha256 = template_sha256(spec, self.protocol)
         for instance in instances:
-            request = self._render(instance)
-            if self._room > 0:
-                self._kept[instance["instance_id"]] = request
-                self._room -= sum(len(message["content"]) for message in request.messages)
+            request = self.request(instance)
             identity = request_id(self.entry, request, generation=self.generation, epoch=epoch)
             key = self.plan_key(spec.key, epoch)
             yield plan_row(self.workspace, key, instance, identity, task_version=spec.version, template=sha256)

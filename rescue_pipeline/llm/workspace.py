@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,7 +20,11 @@ IMPORTED = "imported"
 EPOCH = "1"
 """The first epoch, and the only one of a protocol that asks once."""
 
+KEPT_CHARACTERS = 200_000_000
+"""Of rendered prompts held in memory, so that planning, asking and every further model need not render them again."""
+
 Row = Mapping[str, Any]
+Messages = list[dict[str, str]]
 
 
 @dataclass(frozen=True, order=True)
@@ -61,6 +65,8 @@ class Corpus:
         turns = table("turns", Turns).sort("sample_id", "row_index")
         self._frames = {str(key[0]): frame for key, frame in turns.partition_by("sample_id", as_dict=True).items()}
         self._recent: dict[str, list[Row]] = {}
+        self._prompts: dict[tuple[str, str, str], Messages] = {}
+        self._room = KEPT_CHARACTERS
 
     def of_task(self, task: str) -> list[Row]:
         """The instances of a task, session by session."""
@@ -78,6 +84,17 @@ class Corpus:
             rows: list[Row] = [] if frame is None else list(frame.to_dicts())
             self._recent[sample_id] = rows
         return self._recent[sample_id]
+
+
+    def rendered(self, question: tuple[str, str, str], render: Callable[[], Messages]) -> Messages:
+        """The messages of a question (protocol, modality, instance_id): the same for every model, so rendered once."""
+        messages = self._prompts.get(question)
+        if messages is None:
+            messages = render()
+            if self._room > 0:
+                self._room -= sum(len(message["content"]) for message in messages)
+                self._prompts[question] = messages
+        return messages
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from rescue_pipeline.schemas.predictions import (
     Responses,
 )
 from rescue_pipeline.schemas.scores import Gradings, Items, Metrics
-from rescue_pipeline.schemas.tasks import Instances, Sessions, Turns, UnlabelledRows
+from rescue_pipeline.schemas.tasks import Instances, LoadedCorpus, Sessions, Turns, UnlabelledRows
 
 TASKS = ("er", "vp", "rpp", "itp", "stp", "ssp")
 JUDGED_TASKS = ("er", "vp")
@@ -41,6 +41,7 @@ __all__ = [
     "Instances",
     "Items",
     "Judgements",
+    "LoadedCorpus",
     "Metrics",
     "Plan",
     "Responses",

@@ -19,6 +19,12 @@ class _Table(pa.DataFrameModel):
         coerce = True
 
 
+class LoadedCorpus(_Table):
+    """One row: the corpus version that the task tables were exported for last, which is the one that is asked about."""
+
+    corpus_version: str = pa.Field(unique=True)
+
+
 class Sessions(_Table):
     """One row per session of a corpus version."""
 

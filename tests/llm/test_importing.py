@@ -131,12 +131,10 @@ def test_bad_lines_are_told_by_line_and_field_and_good_ones_are_kept(workspace: 
 
 def test_raw_text_is_parsed_like_any_reply(workspace: Workspace) -> None:
     lines = lines_for(workspace, "itp", YES, 3)
-    for line, answer in zip(lines, ['```json\n{"should_speak": "no"}\n```', "I cannot say", "  "], strict=True):
+    for line, answer in zip(lines, ['```json\n{"should_speak": "no"}\n```', "perhaps later", "  "], strict=True):
         line["answer"] = answer  # type: ignore[index]
     summary = import_predictions(workspace, write(workspace, lines))
-    assert summary.by_status == {"ok": 1, "refused": 1, "empty": 1, "not_run": summary.planned - 3} or (
-        summary.by_status["ok"] == 1 and summary.by_status["empty"] == 1
-    )
+    assert summary.by_status == {"ok": 1, "unparseable": 1, "empty": 1, "not_run": summary.planned - 3}
 
 
 def test_invalid_answers_are_failures_not_omissions(workspace: Workspace) -> None:

@@ -128,9 +128,12 @@ def test_a_full_disk_stops_the_journal_and_says_so(tmp_path: Path, lake: Lake, m
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(segments, "write_durably", full)
-    with pytest.raises(RescueError, match="No space left"), Journal(tmp_path, lake) as journal:
-        journal.append(STREAM, record(1), lambda _failure: None)
-        journal.flush()
+    told: list[RescueError | None] = []
+    journal = Journal(tmp_path, lake).__enter__()
+    journal.append(STREAM, record(1), told.append)
+    with pytest.raises(RescueError, match="No space left"):
+        journal.__exit__(None, None, None)
+    assert [str(error) for error in told] == [str(journal._failure)]
 
 
 def test_half_a_surrogate_pair_is_stored(tmp_path: Path, lake: Lake) -> None:

@@ -71,7 +71,7 @@ def test_a_changed_prompt_replaces_that_tasks_plan_only(workspace: Workspace, mo
         return [{**messages[0], "content": "reworded"}, *messages[1:]] if spec.key == "itp" else messages
 
     monkeypatch.setattr(planning, "build_messages", reworded)
-    write_plan(workspace, UNIFORM, ["itp", "er"], 3)
+    write_plan(replace(workspace), UNIFORM, ["itp", "er"], 3)  # a later run: nothing rendered before is at hand
     after = plan_of(workspace)
     joined = before.join(after, on="instance_id", suffix="_after")
     same = joined["request_id"] == joined["request_id_after"]

@@ -44,7 +44,7 @@ def test_a_user_file_merges_per_model_and_per_field(tmp_path: Path) -> None:
     )
     registry = load_registry(path)
     uniform = registry.get("uniform")
-    assert (uniform.litellm, uniform.limits.concurrency, uniform.limits.rpm) == ("baseline/uniform", 16, 60)
+    assert (uniform.litellm, uniform.limits.concurrency, uniform.limits.rpm) == ("baseline/uniform", 32, 60)
     assert [entry.id for entry in registry.resolve(None)] == [*BASELINES[1:], "mine"]
 
 
