@@ -1,4 +1,4 @@
-"""Where the declarations (assets/) and the SQL (dbt_project/) lie: in the checkout, or inside the installed wheel."""
+"""Where what is not Python lies (assets/, dbt_project/, workspace.yaml): in the checkout, or in the installed wheel."""
 
 from __future__ import annotations
 
@@ -9,4 +9,5 @@ _ROOT = _PACKAGE / "_bundle" if (_PACKAGE / "_bundle").is_dir() else _PACKAGE.pa
 
 ASSETS = _ROOT / "assets"
 DBT_PROJECT = _ROOT / "dbt_project"
+WORKSPACE = _ROOT / "workspace.yaml"
 DEMO_CORPUS = ASSETS / "demo_corpus"

@@ -1,38 +1,64 @@
 """The command line. Every command parses, calls and prints; what it does lives elsewhere.
 
-Exit codes: 0 done, 1 failed, 2 usage, 3 finished but incomplete (rejected records, unanswered questions)."""
+Libraries that take long to import are imported by the command that needs them; exit codes are explained in exits.py."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rescue_pipeline import __version__, console, datadir, printing
-from rescue_pipeline.errors import RescueError, UsageError
+from rescue_pipeline import __version__, console, datadir
+from rescue_pipeline.errors import UsageError
+from rescue_pipeline.exits import Commands
+
+if TYPE_CHECKING:
+    from rescue_pipeline.running import RunOutcome
 
 app = typer.Typer(
+    cls=Commands,
     help="RESCUE-BENCH as a pipeline: from annotated therapy sessions to scored, traceable reports. "
     "For research only, never for clinical use.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": console.WIDTH},
 )
-models_app = typer.Typer(help="The model registry.", no_args_is_help=True, rich_markup_mode=None)
+models_app = typer.Typer(help="The models that can be asked.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(models_app, name="models")
 
 CorpusPath = Annotated[Path, typer.Option("--corpus", help="a JSONL file, or a folder of JSON files")]
 Name = Annotated[str | None, typer.Option("--name", help="name of the corpus (default: of its file or folder)")]
 Transcripts = Annotated[Path | None, typer.Option(help="folder of .srt/.vtt files (default: beside the corpus)")]
 Encoding = Annotated[str | None, typer.Option(help="of the corpus's files, when not UTF-8 (cp1252)")]
-Listed = Annotated[str | None, typer.Option(metavar="A,B")]
+Models = Annotated[str | None, typer.Option(metavar="A,B", help="whom to ask (default: the enabled ones)")]
+Tasks = Annotated[str | None, typer.Option(metavar="A,B", help="of itp, rpp, stp, ssp, er, vp (default: all)")]
+Modalities = Annotated[str | None, typer.Option(metavar="A,B", help="what is shown to them (default: dialogue)")]
+Protocol = Annotated[str, typer.Option(metavar="NAME", help="how questions are asked")]
 Limit = Annotated[int | None, typer.Option(help="at most N questions per task; the first 10 are among the first 20")]
 Judge = Annotated[str | None, typer.Option(help="the model that grades er and vp (default: the registry's judge)")]
 Yes = Annotated[bool, typer.Option("--yes", help="ask models that cost money")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="no progress")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="results only: no progress, no headline")]
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        console.out.print(__version__)
+        raise typer.Exit
+
+
+Version = Annotated[
+    bool, typer.Option("--version", callback=_show_version, is_eager=True, help="show the version and leave")
+]
+
+
+@app.callback()
+def options(version: Version = False) -> None:
+    pass
 
 
 def _split(listed: str | None) -> list[str]:
@@ -41,7 +67,7 @@ def _split(listed: str | None) -> list[str]:
 
 @app.command()
 def demo(quiet: Quiet = False) -> None:
-    """The whole pipeline on the demo corpus with the offline baselines."""
+    """Run everything on the demo corpus, offline."""
     from rescue_pipeline.bundle import DEMO_CORPUS
 
     _run(DEMO_CORPUS, quiet=quiet)
@@ -50,10 +76,10 @@ def demo(quiet: Quiet = False) -> None:
 @app.command()
 def run(
     corpus: CorpusPath,
-    models: Listed = None,
-    tasks: Listed = None,
-    modalities: Listed = None,
-    protocol: str = "clean",
+    models: Models = None,
+    tasks: Tasks = None,
+    modalities: Modalities = None,
+    protocol: Protocol = "clean",
     limit: Limit = None,
     judge: Judge = None,
     yes: Yes = False,
@@ -62,7 +88,7 @@ def run(
     encoding: Encoding = None,
     quiet: Quiet = False,
 ) -> None:
-    """The same on your data. Run it again to go on where it stopped."""
+    """Run everything on your data, or go on where it stopped."""
     _run(
         corpus,
         name=name,
@@ -86,14 +112,15 @@ def _run(
     transcripts: Path | None = None,
     encoding: str | None = None,
     quiet: bool = False,
-    models: list[str] | None = None,
-    tasks: list[str] | None = None,
-    modalities: list[str] | None = None,
-    **options: object,
+    models: Sequence[str] = (),
+    tasks: Sequence[str] = (),
+    modalities: Sequence[str] = (),
+    **options: Any,
 ) -> None:
     from rescue_pipeline import running
     from rescue_pipeline.corpus.source import resolve
     from rescue_pipeline.llm.registry import load_registry
+    from rescue_pipeline.llm.workspace import known_tasks
     from rescue_pipeline.schemas import TASKS
     from rescue_pipeline.settings import Settings
 
@@ -101,17 +128,24 @@ def _run(
     request = running.RunRequest(
         source=resolve(corpus, name=name, transcripts=transcripts, encoding=encoding),
         models=[entry.id for entry in registry.resolve(models or None)],
-        tasks=[task for task in TASKS if task in tasks] if tasks and set(tasks) <= set(TASKS) else tasks or TASKS,
-        modalities=modalities or ["dialogue"],
-        **options,  # type: ignore[arg-type]
+        tasks=known_tasks(tasks or TASKS),
+        modalities=list(dict.fromkeys(modalities or ["dialogue"])),
+        **options,
     )
     request.check(registry)
     directory = running.use_corpus(request.source)
-    console.print_place(directory, request.source.corpus_id, running.n_sessions(directory))
+    _say_where(directory, quiet)
     with console.stages(quiet):
-        outcome = running.run(request)
-    printing.print_leaderboard(directory)
-    printing.print_outcome(outcome)
+        outcome = running.run(request, directory)
+    _finish(outcome)
+
+
+def _finish(outcome: RunOutcome) -> None:
+    from rescue_pipeline.console_leaderboard import print_leaderboard
+    from rescue_pipeline.printing import print_outcome
+
+    print_leaderboard(outcome.directory)
+    print_outcome(outcome)
     raise typer.Exit(outcome.exit_code)
 
 
@@ -119,50 +153,64 @@ def _run(
 def import_predictions(
     file: Path,
     model: Annotated[str | None, typer.Option(help="the name to score them under (default: the rows' own)")] = None,
+    judge: Judge = None,
+    yes: Yes = False,
     quiet: Quiet = False,
 ) -> None:
-    """Score answers that were made elsewhere (JSONL: task, sample_id, row_index, modality, answer)."""
+    """Score answers made elsewhere.
+
+    FILE is JSONL with task, sample_id, row_index, modality and answer, about the current corpus.
+    """
     from rescue_pipeline import running
 
-    directory = _current()
+    directory = running.use(_current(quiet))
     with console.stages(quiet):
-        outcome = running.import_file(directory, file, model)
-    printing.print_leaderboard(directory)
-    printing.print_outcome(outcome)
-    raise typer.Exit(outcome.exit_code)
+        outcome = running.import_file(directory, file, model, judge, allow_paid=yes)
+    _finish(outcome)
 
 
 @models_app.command("list")
 def models_list() -> None:
-    """Every model of the registry: the shipped ones and those of ./models.yaml."""
+    """Show the shipped models and those of ./models.yaml."""
     from rescue_pipeline.llm.registry import load_registry
+    from rescue_pipeline.printing import print_models
     from rescue_pipeline.settings import Settings
 
-    printing.print_models(load_registry(Settings().models_file))
+    print_models(load_registry(Settings().models_file))
 
 
 @models_app.command("check")
-def models_check(ids: Annotated[list[str] | None, typer.Argument()] = None, yes: Yes = False) -> None:
-    """One tiny request to each: is there a key, does it answer, structured, at what price, how fast?"""
+def models_check(
+    models: Annotated[list[str] | None, typer.Argument(help="ids (default: the enabled ones)")] = None,
+) -> None:
+    """Send a tiny request to each.
+
+    Is there a key, does it answer, in the form asked for, at what price, how fast? A paid model bills a few tokens.
+    """
     from rescue_pipeline.llm.checking import check_models
     from rescue_pipeline.llm.registry import load_registry
+    from rescue_pipeline.printing import print_checks
     from rescue_pipeline.settings import Settings
 
-    registry = load_registry(Settings().models_file)
-    entries = registry.resolve(ids or None)
-    checks = check_models(registry, [entry.id for entry in entries])
-    printing.print_checks(checks)
+    checks = check_models(load_registry(Settings().models_file), models or None)
+    print_checks(checks)
     raise typer.Exit(0 if all(check.ok for check in checks) else 1)
 
 
 @app.command()
-def validate(path: Path, name: Name = None, transcripts: Transcripts = None, encoding: Encoding = None) -> None:
+def validate(
+    path: Path, name: Name = None, transcripts: Transcripts = None, encoding: Encoding = None, quiet: Quiet = False
+) -> None:
     """Check a corpus without loading it."""
+    from rescue_pipeline import progress
     from rescue_pipeline.corpus.source import resolve
     from rescue_pipeline.corpus.validate import validate as check
+    from rescue_pipeline.printing import print_validation
 
-    report = check(resolve(path, name=name, transcripts=transcripts, encoding=encoding))
-    printing.print_validation(report)
+    source = resolve(path, name=name, transcripts=transcripts, encoding=encoding)
+    with console.stages(quiet):
+        report = check(source, on_progress=progress.report)
+    print_validation(report)
     raise typer.Exit(report.exit_code)
 
 
@@ -170,96 +218,108 @@ def validate(path: Path, name: Name = None, transcripts: Transcripts = None, enc
 def fetch(
     target: Annotated[Path | None, typer.Argument(help="folder for it (default ./data/corpora/rescue-bench)")] = None,
     accept_terms: Annotated[bool, typer.Option("--accept-terms", help="you have read and accept the terms")] = False,
+    quiet: Quiet = False,
 ) -> None:
-    """Download the public benchmark, after you accepted its terms."""
+    """Download the public benchmark, its terms accepted."""
     from rescue_pipeline import fetching
 
-    console.err.print(fetching.TERMS, markup=False)
-    if not accept_terms and not typer.confirm("Do you accept these terms?", err=True):
-        raise UsageError("the terms were not accepted; nothing was downloaded")
-    with console.stages(quiet=False):
+    console.err.print(fetching.TERMS)
+    if not accept_terms:
+        if not sys.stdin.isatty():
+            raise UsageError("nobody is there to accept the terms", advice="rescue fetch --accept-terms")
+        if not typer.confirm("Do you accept these terms?", err=True):
+            raise UsageError("the terms were not accepted; nothing was downloaded")
+    with console.stages(quiet):
         folder = fetching.fetch(target)
-    console.out.print(f"next: rescue run --corpus {folder}", markup=False)
+    console.out.print(f"next: rescue run --corpus {folder}")
 
 
 @app.command()
 def doctor() -> None:
     """What is installed, reachable, locked or misconfigured."""
     from rescue_pipeline.doctoring import examine
+    from rescue_pipeline.printing import print_findings
 
     findings = examine()
-    printing.print_findings(findings)
+    print_findings(findings)
     raise typer.Exit(0 if all(finding.ok for finding in findings) else 1)
 
 
 @app.command()
-def ui(port: int = 3000, host: str = "127.0.0.1") -> None:
-    """Dagster's UI with its daemon, on the current data directory."""
+def ui(
+    port: int = 3000, host: Annotated[str, typer.Option(help="stay on this machine: it has no login")] = "127.0.0.1"
+) -> None:
+    """Look at the graph and run it in Dagster's UI."""
+    from rescue_pipeline import running
     from rescue_pipeline.serving import serve_ui
 
-    raise typer.Exit(serve_ui(_current(create=True), host, port))
+    directory = datadir.current().create()
+    _say_where(directory)
+    raise typer.Exit(serve_ui(running.use(directory), host, port))
 
 
 @app.command()
 def sql(
     query: str,
-    csv: Annotated[bool, typer.Option("--csv")] = False,
-    json: Annotated[bool, typer.Option("--json")] = False,
+    csv: Annotated[bool, typer.Option("--csv", help="all rows, safe to open in a spreadsheet")] = False,
+    json: Annotated[bool, typer.Option("--json", help="all rows as a JSON list, exactly")] = False,
+    quiet: Quiet = False,
 ) -> None:
-    """Query results.duckdb (schemas tasks, predictions, scores, results)."""
+    """Query the published tables.
+
+    Schemas of results.duckdb: raw, tasks, predictions, scores, results.
+    """
     from rescue_pipeline.query import run_query
 
     if csv and json:
         raise UsageError("choose one of --csv and --json")
-    sys.stdout.write(run_query(_current().results, query, "csv" if csv else "json" if json else "table"))
+    sys.stdout.write(run_query(_current(quiet).results, query, "csv" if csv else "json" if json else "table"))
 
 
 @app.command()
-def report() -> None:
+def report(quiet: Quiet = False) -> None:
     """Write the report again from what is stored."""
     from rescue_pipeline.report.provenance import provenance
     from rescue_pipeline.report.report import build_report
 
-    directory = _current()
-    console.out.print(str(build_report(directory.results, directory.reports, provenance()).html), markup=False)
+    directory = _current(quiet)
+    console.out.print(str(build_report(directory.results, directory.reports, provenance()).html))
 
 
 @app.command()
-def export(target: Annotated[Path, typer.Argument(help="folder for the tables")]) -> None:
-    """Write the result tables as CSV and Markdown."""
-    from rescue_pipeline.report.report import write_tables
+def export(target: Annotated[Path, typer.Argument(help="folder for the tables")], quiet: Quiet = False) -> None:
+    """Write the tables as CSV, the report as Markdown."""
+    from rescue_pipeline.report.provenance import provenance
+    from rescue_pipeline.report.report import export_report
 
-    for file in write_tables(_current().results, target):
-        console.out.print(str(file), markup=False)
+    for file in export_report(_current(quiet).results, target, provenance()):
+        console.out.print(str(file))
 
 
 @app.command()
-def version() -> None:
-    """The version of this software."""
-    console.out.print(__version__)
+def docs(quiet: Quiet = False) -> None:
+    """Write a page that describes every table (dbt docs)."""
+    from rescue_pipeline.documenting import write_docs
+
+    directory = _current(quiet)
+    with console.stages(quiet):
+        page = write_docs(directory)
+    console.out.print(str(page))
 
 
-def _current(create: bool = False) -> datadir.DataDirectory:
+def _current(quiet: bool = False) -> datadir.DataDirectory:
     """The current data directory, named on the console; UsageError when there is none yet."""
-    from rescue_pipeline.running import n_sessions, use_current
-
-    directory = use_current(create)
-    console.print_place(directory, directory.owner() or "demo", n_sessions(directory))
+    directory = datadir.current().existing()
+    _say_where(directory, quiet)
     return directory
 
 
+def _say_where(directory: datadir.DataDirectory, quiet: bool = False) -> None:
+    from rescue_pipeline.running import n_sessions
+
+    if not quiet:
+        console.print_place(directory, directory.owner() or "demo", n_sessions(directory))
+
+
 def main() -> None:
-    try:
-        # without standalone mode click returns the code of an Exit instead of leaving
-        sys.exit(app(standalone_mode=False) or 0)
-    except RescueError as error:
-        console.print_error(error)
-        sys.exit(error.exit_code)
-    except typer.Exit as stop:
-        sys.exit(stop.exit_code)
-    except (typer.Abort, KeyboardInterrupt):
-        console.err.print("stopped; what was answered is kept: run the same command to go on")
-        sys.exit(3)
-    except typer.BadParameter as error:
-        error.show() if hasattr(error, "show") else console.err.print(str(error))
-        sys.exit(2)
+    app()

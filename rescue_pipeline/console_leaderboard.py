@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from typing import Any
-
-from rich.table import Table
+from typing import Any, NamedTuple
 
 from rescue_pipeline import console
 from rescue_pipeline.datadir import DataDirectory
@@ -32,7 +30,10 @@ _NOTES = (
     ("er_judge", "judge: a language model's grade, 1-5."),
     ("er_lexical_judge", "words: overlap with the gold's words, 1-5; no language model's judgement."),
 )
-_LEAST_MODEL_WIDTH = 12
+_TITLE = "Leaderboard, couples and families together"
+_INCOMPLETE = "incomplete"
+_LEAST_WIDTH = 5  # 100.0
+_GOOD_NAME_WIDTH = 24
 
 
 def print_leaderboard(directory: DataDirectory) -> None:
@@ -40,7 +41,8 @@ def print_leaderboard(directory: DataDirectory) -> None:
     with open_results(directory.results) as connection:
         rows = connection.sql(
             "select * from results.leaderboard where scenario = 'both' "
-            "and corpus_version = (select corpus_version from raw.corpus) order by protocol, modality, model, generation"
+            "and corpus_version = (select corpus_version from raw.corpus) "
+            "order by protocol, modality, model, generation"
         )
         print_rows(rows.pl().to_dicts())
 
@@ -52,24 +54,17 @@ def print_rows(rows: Sequence[Row]) -> None:
         return
     columns = [spec for spec in _COLUMNS if any(row[spec[1]] is not None for row in rows)]
     parts = [(name, list(part)) for name, part in groupby(rows, key=_part)]
-    names = {id(row): _name(row, part) for _, part in parts for row in part}
-    table = _table(columns, rows, max(map(len, names.values())))
+    layout = _Layout.of([heading for heading, _, _ in columns], rows)
+    only = parts[0][0] if len(parts) == 1 else None
+    console.out.print(f"{_TITLE}: {only}" if only else _TITLE, style="bold")
+    console.out.print(layout.head())
     for name, part in parts:
-        if len(parts) > 1:
-            table.add_row(name, style="bold")
+        if not only:
+            console.out.print(name, style="bold")
         for row in part:
-            values = [metric_format(metric).text(row[column]) or "–" for _, column, metric in columns]
-            counts = [str(row["n_failed"] + row["n_unanswered"]), str(row["n_planned"])]
-            table.add_row(names[id(row)], *values, *counts, "" if row["complete"] else "incomplete")
-    console.out.print(_title(parts), style="bold")
-    console.out.print(table)
+            console.out.print(layout.line(_name(row, part), _cells(row, columns), complete=row["complete"]))
     for note in _notes(rows):
         console.out.print(note, style="dim")
-
-
-def _title(parts: Sequence[tuple[str, Sequence[Row]]]) -> str:
-    title = "Leaderboard, couples and families together"
-    return f"{title}: {parts[0][0]}" if len(parts) == 1 else title
 
 
 def _part(row: Row) -> str:
@@ -82,18 +77,45 @@ def _name(row: Row, part: Sequence[Row]) -> str:
     return f"{row['model']} (generation {row['generation']})" if several else str(row["model"])
 
 
-def _table(columns: Sequence[tuple[str, str, str]], rows: Sequence[Row], longest: int) -> Table:
-    headings = [*(heading for heading, _, _ in columns), "failed\n", "of\n"]
-    last = [] if all(row["complete"] for row in rows) else ["incomplete"]
-    widths = [max(5, *map(len, heading.split("\n"))) for heading in headings] + [len(word) for word in last]
-    gap = 2 if sum(widths) + 2 * len(widths) + min(longest, 2 * _LEAST_MODEL_WIDTH) <= console.WIDTH else 1
-    table = console.plain_table(gap=gap)
-    room = console.WIDTH - sum(widths) - gap * len(widths)
-    table.add_column("model\n", overflow="fold", max_width=max(room, _LEAST_MODEL_WIDTH))
-    for heading in headings:
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
-    return table
+def _cells(row: Row, columns: Sequence[tuple[str, str, str]]) -> list[str]:
+    values = [metric_format(metric).text(row[column]) or "–" for _, column, metric in columns]
+    return [*values, str(row["n_failed"] + row["n_unanswered"]), str(row["n_planned"])]
+
+
+class _Layout(NamedTuple):
+    """Where the columns stand: names to the left, figures to the right, and a word for what is incomplete."""
+
+    headings: list[list[str]]
+    """Per column its lines."""
+    name_width: int
+    widths: list[int]
+    gap: str
+
+    @classmethod
+    def of(cls, headings: Sequence[str], rows: Sequence[Row]) -> _Layout:
+        split = [heading.split("\n") for heading in (*headings, "failed\n", "of\n")]
+        widths = [max(_LEAST_WIDTH, *map(len, lines)) for lines in split]
+        tail = 0 if all(row["complete"] for row in rows) else len(_INCOMPLETE)
+        longest = max(len(_name(row, rows)) for row in rows)
+        for gap in (2, 1):
+            room = console.WIDTH - sum(widths) - tail - gap * (len(widths) + bool(tail))
+            if room >= min(longest, _GOOD_NAME_WIDTH):
+                break
+        return cls(split, min(longest, room), widths, gap * " ")
+
+    def head(self) -> str:
+        lines = zip(*self.headings, strict=True)
+        return "\n".join(
+            self._joined("model" if first else "", line) for first, line in zip((1, 0), lines, strict=True)
+        )
+
+    def line(self, name: str, cells: Sequence[str], *, complete: bool) -> str:
+        pieces = [name[at : at + self.name_width] for at in range(0, len(name), self.name_width)]
+        return "\n".join([self._joined(pieces[0], cells, "" if complete else _INCOMPLETE), *pieces[1:]])
+
+    def _joined(self, name: str, cells: Sequence[str], tail: str = "") -> str:
+        figures = (cell.rjust(width) for cell, width in zip(cells, self.widths, strict=True))
+        return self.gap.join([name.ljust(self.name_width), *figures, tail]).rstrip()
 
 
 def _notes(rows: Sequence[Row]) -> Iterable[str]:

@@ -137,14 +137,14 @@ def write_atomically(path: Path, text: str) -> None:
 
 def for_corpus(corpus_id: str) -> DataDirectory:
     """The directory of a corpus: RESCUE_DATA_DIR, else ./data/<corpus_id>."""
-    return DataDirectory((Settings().data_dir or DATA_ROOT / corpus_id).resolve())
+    return DataDirectory((Settings().data_dir or DATA_ROOT / corpus_id).expanduser().resolve())
 
 
 def current() -> DataDirectory:
     """The directory of commands without a corpus: RESCUE_DATA_DIR, else what ./data/current names, else the demo's."""
     configured = Settings().data_dir
     if configured is not None:
-        return DataDirectory(configured.resolve())
+        return DataDirectory(configured.expanduser().resolve())
     pointer = DATA_ROOT / "current"
     if pointer.exists():
         return DataDirectory(Path(pointer.read_text(encoding="utf-8").strip()))

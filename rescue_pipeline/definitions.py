@@ -6,7 +6,7 @@ from rescue_pipeline.defs import automation, ingest, judge, predict, report, sco
 from rescue_pipeline.defs.resources import RunOptions
 
 defs = dg.Definitions(
-    assets=dg.load_assets_from_modules([ingest, transform, predict, judge, score, report]),
+    assets=dg.load_assets_from_modules([ingest, transform, predict, judge, score, report], include_specs=True),
     asset_checks=[ingest.corpus_quality],
     jobs=[automation.prepare, automation.answer, automation.publish],
     sensors=[automation.model_partitions, automation.dead_runs, automation.publish_after_answers],

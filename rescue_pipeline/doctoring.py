@@ -1,17 +1,23 @@
-"""`rescue doctor`: a look at everything a run needs. It changes nothing and shows no secret."""
+"""`rescue doctor`: a look at everything a run needs. It changes nothing, asks no model and shows no secret."""
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
+import socket
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from rescue_pipeline import datadir
 from rescue_pipeline.bundle import ASSETS, DBT_PROJECT
+from rescue_pipeline.corpus.source import from_datadir
+from rescue_pipeline.datadir import DataDirectory
 from rescue_pipeline.errors import RescueError
 from rescue_pipeline.llm.registry import load_registry
 from rescue_pipeline.settings import Settings
@@ -19,6 +25,7 @@ from rescue_pipeline.warehouse import open_duckdb
 
 _PACKAGES = ("dagster", "dagster-dbt", "dbt-core", "dbt-duckdb", "duckdb", "litellm", "pandera", "great-expectations")
 _LEAST_FREE_BYTES = 500_000_000
+_CONNECT_SECONDS = 3
 
 
 @dataclass(frozen=True)
@@ -30,31 +37,63 @@ class Finding:
 
 
 def examine() -> list[Finding]:
-    return [*_software(), *_directory(), *_registry()]
+    return [*_software(), *_settings()]
+
+
+def _settings() -> Iterator[Finding]:
+    try:
+        Settings()
+    except RescueError as error:
+        yield _faulty("settings", error)
+        return
+    yield from _directory(datadir.current())
+    yield from _registry()
 
 
 def _software() -> Iterator[Finding]:
     found = sys.version.split()[0]
-    yield Finding("python", sys.version_info >= (3, 11), found, "Python 3.11 or newer")
+    yield Finding("python", sys.version_info >= (3, 11), found, "install Python 3.11 or newer")
     for package in _PACKAGES:
         try:
             yield Finding(package, True, version(package))
         except PackageNotFoundError:
-            yield Finding(package, False, "not installed", "install the project's lock file: make demo")
+            yield Finding(package, False, "not installed", "make demo installs the lock file")
+    dbt = Path(sys.executable).with_name("dbt")
+    yield Finding("dbt command", os.access(dbt, os.X_OK), str(dbt), "install the package again, in a venv of its own")
     for name, folder in (("declarations", ASSETS), ("dbt project", DBT_PROJECT)):
         yield Finding(name, folder.is_dir(), str(folder), "install the package again")
 
 
-def _directory() -> Iterator[Finding]:
-    directory = datadir.current()
+def _directory(directory: DataDirectory) -> Iterator[Finding]:
     if not directory.root.is_dir():
-        yield Finding("data directory", True, "none yet", "rescue demo")
+        yield Finding("data directory", True, f"{directory.root}: none yet (`rescue demo` makes one)")
         return
-    yield Finding("data directory", os.access(directory.root, os.W_OK), str(directory.root), "no right to write there")
+    writable = _writable(directory.root)
+    yield Finding("data directory", writable, str(directory.root), "it cannot be written: mend permissions or the disk")
     free = shutil.disk_usage(directory.root).free
-    yield Finding("free space", free > _LEAST_FREE_BYTES, f"{free / 1e9:.1f} GB", "at least 0.5 GB")
+    yield Finding("free space", free > _LEAST_FREE_BYTES, f"{free / 1e9:.1f} GB", "free at least 0.5 GB")
+    yield _corpus(directory)
     for name, file in (("warehouse", directory.warehouse), ("results", directory.results)):
         yield _database(name, file)
+    yield from _leases(directory)
+
+
+def _writable(folder: Path) -> bool:
+    """Tried, not asked for: a read-only file system grants root every permission."""
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(b"\0" * 4096)
+        return True
+    except OSError:
+        return False
+
+
+def _corpus(directory: DataDirectory) -> Finding:
+    try:
+        source = from_datadir(directory)
+    except RescueError as error:
+        return _faulty("corpus", error)
+    return Finding("corpus", True, f"{source.corpus_id}, {source.path}")
 
 
 def _database(name: str, file: Path) -> Finding:
@@ -64,14 +103,25 @@ def _database(name: str, file: Path) -> Finding:
         with open_duckdb(file, read_only=True, timeout=0):
             return Finding(name, True, f"{file.stat().st_size / 1e6:.1f} MB, free to open")
     except RescueError as error:
-        return Finding(name, False, error.found or error.what, error.advice)
+        return _faulty(name, error)
+
+
+def _leases(directory: DataDirectory) -> Iterator[Finding]:
+    """Which partitions are being asked right now: no fault, but a reason why a second run refuses."""
+    for file in sorted((directory.journal / "leases").glob("*.lock")):
+        with file.open("rb") as handle:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                holder = handle.read(32).decode("ascii", "replace").strip()
+                yield Finding("being asked", True, f"{file.stem.replace('--', ', ')}: by process {holder}")
 
 
 def _registry() -> Iterator[Finding]:
     try:
         registry = load_registry(Settings().models_file)
     except RescueError as error:
-        yield Finding("model registry", False, str(error))
+        yield _faulty("model registry", error)
         return
     enabled = [entry for entry in registry.models.values() if entry.enabled]
     yield Finding("model registry", True, f"{len(enabled)} enabled: {', '.join(entry.id for entry in enabled)}")
@@ -79,3 +129,21 @@ def _registry() -> Iterator[Finding]:
         if entry.api_key_env is not None:
             present = bool(os.environ.get(entry.api_key_env))
             yield Finding(f"key of {entry.id}", present, entry.api_key_env, f"export {entry.api_key_env}=...")
+        if entry.api_base is not None:
+            yield _endpoint(entry.id, entry.api_base)
+
+
+def _endpoint(model: str, address: str) -> Finding:
+    """Does anybody listen there? Nothing is sent."""
+    parts = urlsplit(address)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    try:
+        with socket.create_connection((parts.hostname or "", port), timeout=_CONNECT_SECONDS):
+            return Finding(f"server of {model}", True, f"{parts.hostname}:{port} listens")
+    except OSError as error:
+        found = f"{parts.hostname}:{port}: {error.strerror or type(error).__name__}"
+        return Finding(f"server of {model}", False, found, "start it, or correct api_base in models.yaml")
+
+
+def _faulty(what: str, error: RescueError) -> Finding:
+    return Finding(what, False, "; ".join([error.what, *(text for _, text in error.lines()[:-1])]), error.advice)

@@ -45,13 +45,26 @@ def _download(client: httpx.Client, url: str, target: Path) -> None:
             response.raise_for_status()
             for chunk in response.iter_bytes():
                 file.write(chunk)
+        _refuse_other_content(part, url)
         part.replace(target)
-    except (httpx.HTTPError, OSError) as error:
-        raise RescueError(
-            "the benchmark could not be downloaded; files from an earlier download are unchanged",
-            where=url,
-            found=f"{type(error).__name__}: {error}",
-            advice="check the network, or set RESCUE_CORPUS_URL to a folder that holds the files",
-        ) from error
+    except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+        raise _not_downloaded(url, f"{type(error).__name__}: {error}".splitlines()[0]) from error
     finally:
         part.unlink(missing_ok=True)
+
+
+def _refuse_other_content(part: Path, url: str) -> None:
+    """A login page or a notice also arrives with status 200."""
+    with part.open("rb") as file:
+        if not file.read(1000).lstrip().startswith(b"{"):
+            raise _not_downloaded(url, "something else, perhaps a login page", expected="lines of JSON")
+
+
+def _not_downloaded(url: str, found: str, expected: str | None = None) -> RescueError:
+    return RescueError(
+        "the benchmark could not be downloaded; files from an earlier download are unchanged",
+        where=url,
+        expected=expected,
+        found=found,
+        advice="check the network and the disk, or set RESCUE_CORPUS_URL to another address of these files",
+    )

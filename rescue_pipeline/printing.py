@@ -57,7 +57,7 @@ def _model_line(model: ModelOutcome) -> str:
 
 
 def print_models(registry: Registry) -> None:
-    table = console.plain_table("model", "enabled", "asked as", "needs", "USD per million tokens")
+    table = console.plain_table("model", "enabled", "asked as", "needs", "USD per M tokens")
     for entry in registry.models.values():
         enabled = "yes" if entry.enabled else "no"
         role = ", judge" if entry.judge else ""
@@ -67,8 +67,10 @@ def print_models(registry: Registry) -> None:
 
 
 def _needs(entry: ModelEntry) -> str:
-    needs = [entry.api_key_env, entry.api_base if entry.api_base or not entry.local else "a local server"]
-    return ", ".join(need for need in needs if need) or "nothing"
+    if entry.is_baseline:
+        return "nothing"
+    needs = [entry.api_key_env, entry.api_base or ("a local server" if entry.local else None)]
+    return ", ".join(need for need in needs if need) or "nothing known"
 
 
 def _price(entry: ModelEntry) -> str:

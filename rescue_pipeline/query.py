@@ -15,10 +15,12 @@ import duckdb
 
 from rescue_pipeline import console
 from rescue_pipeline.errors import UsageError
+from rescue_pipeline.report.tables import csv_cell
 from rescue_pipeline.warehouse import open_results
 
 Form = Literal["table", "csv", "json"]
 MOST_ROWS_SHOWN = 200
+_NUMBERS = {"bigint", "decimal", "double", "float", "hugeint", "integer", "smallint", "tinyint", "ubigint", "uinteger"}
 
 
 class _Answer(NamedTuple):
@@ -35,7 +37,7 @@ def run_query(database: Path, query: str, form: Form) -> str:
         except duckdb.Error as error:
             raise UsageError(
                 "the query was refused",
-                found=str(error).strip(),
+                found="\n".join(line for line in str(error).splitlines() if line.strip()),
                 advice='rescue sql "show all tables" lists the tables, rescue sql "describe results.leaderboard" '
                 "the columns of one",
             ) from error
@@ -45,9 +47,7 @@ def run_query(database: Path, query: str, form: Form) -> str:
 def _answer(relation: duckdb.DuckDBPyRelation | None) -> _Answer:
     if relation is None:  # a statement without a result
         return _Answer([], [], [])
-    kinds = [str(kind) for kind in relation.types]
-    is_number = [kind.startswith(("TINYINT", "SMALLINT", "INT", "BIGINT", "HUGEINT", "U")) for kind in kinds]
-    is_number = [found or kind.startswith(("FLOAT", "DOUBLE", "DECIMAL")) for found, kind in zip(is_number, kinds)]
+    is_number = [kind.id in _NUMBERS for kind in relation.types]
     return _Answer(list(relation.columns), is_number, relation.fetchall())
 
 
@@ -60,8 +60,12 @@ def _csv(answer: _Answer) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(answer.names)
-    writer.writerows([_cell(value) for value in row] for row in answer.rows)
+    writer.writerows([_csv_cell(value) for value in row] for row in answer.rows)
     return text.getvalue()
+
+
+def _csv_cell(value: Any) -> str:
+    return csv_cell(_cell(value) if isinstance(value, dict | list) else value)
 
 
 def _plain(value: Any) -> Any:
@@ -110,7 +114,9 @@ def _side_by_side(answer: _Answer, shown: list[list[str]]) -> list[str] | None:
     if sum(widths) + 2 * (len(widths) - 1) > console.WIDTH or any("\n" in cell for row in cells for cell in row):
         return None
     aligned = [str.rjust if number else str.ljust for number in answer.is_number]
-    return ["  ".join(align(cell, width) for align, cell, width in zip(aligned, row, widths)) for row in cells]
+    return [
+        "  ".join(align(cell, width) for align, cell, width in zip(aligned, row, widths, strict=True)) for row in cells
+    ]
 
 
 def _one_below_the_other(names: list[str], shown: list[list[str]]) -> list[str]:

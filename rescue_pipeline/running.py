@@ -89,10 +89,15 @@ class RunOutcome:
 
 def use_corpus(source: CorpusSource) -> DataDirectory:
     """Claim the corpus's data directory and make it this process's; nothing else is changed on a refusal."""
+    directory = datadir.for_corpus(source.corpus_id).create()
+    directory.claim(source.corpus_id, source.description())
+    return use(directory)
+
+
+def use(directory: DataDirectory) -> DataDirectory:
+    """Make this process, and those it starts, work in `directory`."""
     from rescue_pipeline.defs.instance import use_directory
 
-    directory = datadir.for_corpus(source.corpus_id)
-    directory.create().claim(source.corpus_id, source.description())
     use_directory(directory)
     return directory
 

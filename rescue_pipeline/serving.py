@@ -7,8 +7,11 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
+from contextlib import suppress
 from pathlib import Path
 
+from rescue_pipeline.bundle import WORKSPACE
 from rescue_pipeline.datadir import DataDirectory
 from rescue_pipeline.errors import RescueError
 
@@ -19,22 +22,28 @@ def serve_ui(directory: DataDirectory, host: str, port: int) -> int:
     """Run until Ctrl-C or TERM; returns 0 when it was stopped that way, else what Dagster returned."""
     _refuse_taken(host, port)
     dagster = Path(sys.executable).with_name("dagster")
-    command = [str(dagster), "dev", "-m", "rescue_pipeline.definitions", "-h", host, "-p", str(port)]
+    command = [str(dagster), "dev", "-w", str(WORKSPACE), "-h", host, "-p", str(port), "--log-level", "warning"]
     print(f"http://{host}:{port}   (Ctrl-C ends it; data in {directory.root})", file=sys.stderr, flush=True)
+    stopped = threading.Event()
+    for sign in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(sign, lambda *_: stopped.set())
     # an own process group, so that what Dagster starts can be ended with it
-    process = subprocess.Popen([*command, "--log-level", "warning"], start_new_session=True)
-    stopped = False
+    process = subprocess.Popen(command, start_new_session=True)
+    try:
+        while process.poll() is None and not stopped.wait(0.2):
+            pass
+        if stopped.is_set():
+            _interrupt(process)
+    finally:
+        _end_group(process.pid)
+    return 0 if stopped.is_set() else process.wait()
 
-    def stop(*_: object) -> None:
-        nonlocal stopped
-        stopped = True
-        process.send_signal(signal.SIGINT)
 
-    signal.signal(signal.SIGTERM, stop)
-    signal.signal(signal.SIGINT, stop)
-    code = process.wait()
-    _end_group(process.pid)
-    return 0 if stopped else code
+def _interrupt(process: subprocess.Popen[bytes]) -> None:
+    """Ask Dagster to end, as Ctrl-C would; runs under way are then marked as ended."""
+    process.send_signal(signal.SIGINT)
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(_GRACE_SECONDS)
 
 
 def _refuse_taken(host: str, port: int) -> None:

@@ -16,7 +16,7 @@ CORPUS_URL = "https://raw.githubusercontent.com/Tomsawyerhu/RESCUE-bench/0d0b079
 class Settings(BaseSettings):
     """Everything that may differ between machines; nothing that changes what a result means."""
 
-    model_config = SettingsConfigDict(env_prefix="RESCUE_", env_file=".env", extra="ignore")
+    model_config = SettingsConfigDict(env_prefix="RESCUE_", env_file=".env", env_ignore_empty=True, extra="ignore")
 
     data_dir: Path | None = None
     """The data directory; without it `./data/<corpus_id>` (the CLI) or what `./data/current` names (the UI)."""

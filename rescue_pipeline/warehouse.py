@@ -50,6 +50,16 @@ def open_results(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         yield connection
 
 
+def require_free(path: Path) -> None:
+    """Wait until nobody else holds the database; raises RescueError as open_duckdb does. A missing file is free.
+
+    For what goes on to open it in another process, whose own message would not say who holds it.
+    """
+    if path.exists():
+        with open_duckdb(path):
+            pass
+
+
 def quoted(text: str) -> str:
     """An SQL string."""
     return "'" + text.replace("'", "''") + "'"

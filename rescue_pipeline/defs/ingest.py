@@ -28,6 +28,10 @@ def _raw_spec(table: str, description: str) -> dg.AssetSpec:
     )
 
 
+def _report_kilobytes(what: str, done: int, total: int | None) -> None:
+    progress.report(f"{what}, kB", done // 1000, None if total is None else total // 1000)
+
+
 @dg.multi_asset(
     name="ingest",
     specs=[_raw_spec(table.name, table.description) for table in RAW_TABLES],
@@ -37,8 +41,9 @@ def ingest(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult]:
     """Read the corpus into raw.*; the same corpus again changes nothing."""
     directory = open_datadir()
     with discreet(), open_duckdb(directory.warehouse) as connection:
-        report = load_corpus(from_datadir(directory), connection, on_progress=progress.report)
+        report = load_corpus(from_datadir(directory), connection, on_progress=_report_kilobytes)
         rows = {t.name: connection.execute(f'select count(*) from raw."{t.name}"').fetchall()[0][0] for t in RAW_TABLES}
+    directory.record_data_class(report.data_class)
     context.log.info(f"corpus version {report.corpus_version}: {'loaded' if report.changed else 'unchanged'}")
     for table in RAW_TABLES:
         yield dg.MaterializeResult(

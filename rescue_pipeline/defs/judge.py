@@ -13,10 +13,10 @@ from rescue_pipeline.schemas import JUDGED_TASKS, TASKS
 from rescue_pipeline.tasks.judging import judge_template_sha256
 
 
-def _spec(table: str, task: str, upstream: str, description: str) -> dg.AssetSpec:
+def _spec(table: str, task: str, upstream: list[str], description: str) -> dg.AssetSpec:
     return dg.AssetSpec(
         ["lake", f"{table}_{task}"],
-        deps=[["lake", f"{upstream}_{task}"]],
+        deps=[["lake", f"{name}_{task}"] for name in upstream],
         description=description,
         group_name="judge",
         owners=OWNERS,
@@ -34,13 +34,14 @@ def _spec(table: str, task: str, upstream: str, description: str) -> dg.AssetSpe
             _spec(
                 "judge_responses",
                 task,
-                "answers",
+                ["answers"],
                 f"One row per response of a judge to an answer of {task}, as journaled: status, text, tokens, seconds.",
             ),
             _spec(
                 "judgements",
                 task,
-                "judge_responses",
+                # of the answers too: a run that leaves the responses' asset out must still judge after parsing
+                ["answers", "judge_responses"],
                 f"One row per answer of {task} and judge: the grades, or that the judge failed.",
             ),
         )

@@ -6,20 +6,8 @@ from rescue_pipeline import datadir
 from rescue_pipeline.defs.policies import FOLLOW_ANSWERS, OWNERS, WAREHOUSE_POOL
 from rescue_pipeline.report.provenance import provenance
 from rescue_pipeline.report.publish import publish_results
+from rescue_pipeline.report.reading import RESULT_TABLES
 from rescue_pipeline.report.report import build_report
-
-RESULT_TABLES = (
-    "leaderboard_long",
-    "leaderboard",
-    "reference_results",
-    "failures",
-    "dataset_statistics",
-    "task_instances",
-    "label_distribution",
-    "confusions",
-    "usage",
-    "lineage",
-)
 
 
 @dg.asset(

@@ -25,7 +25,7 @@ from rescue_pipeline.defs.resources import open_datadir
 from rescue_pipeline.defs.translation import Translator, with_row_counts
 from rescue_pipeline.lake import Lake
 from rescue_pipeline.schemas import Instances, LoadedCorpus, Sessions, Turns, UnlabelledRows, check_table
-from rescue_pipeline.warehouse import open_duckdb
+from rescue_pipeline.warehouse import open_duckdb, require_free
 
 EXPORTED = {"sessions": Sessions, "turns": Turns, "instances": Instances, "unlabelled_rows": UnlabelledRows}
 
@@ -83,7 +83,11 @@ class Dbt(DbtCliResource):
 
 
 def dbt_resource(project: DbtProject) -> Dbt:
-    return Dbt(project_dir=str(project.project_dir), profiles_dir=str(project.profiles_dir), dbt_executable=str(Path(sys.executable).with_name("dbt")))
+    return Dbt(
+        project_dir=str(project.project_dir),
+        profiles_dir=str(project.profiles_dir),
+        dbt_executable=str(Path(sys.executable).with_name("dbt")),
+    )
 
 
 PROJECT = _prepared_project()
@@ -103,6 +107,7 @@ def dbt_build(context: dg.AssetExecutionContext, dbt: DbtCliResource) -> Iterato
     """
     directory = open_datadir()
     set_dbt_environment(directory)
+    require_free(directory.warehouse)  # dbt's own message would not say who holds it
     invocation = dbt.cli(["build", "--exclude-resource-type", "unit_test"], context=context)
     yield from with_row_counts(invocation, directory.warehouse)
     # every run would leave a folder of compiled SQL
@@ -148,7 +153,8 @@ def export_tasks() -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:  # t
 
 def _select(directory: DataDirectory, query: str) -> pl.DataFrame:
     with open_duckdb(directory.warehouse, read_only=True) as connection:
-        return connection.sql(query).pl()
+        frame: pl.DataFrame = connection.sql(query).pl()
+    return frame
 
 
 def _stored(table: str, rows: int, version: str, path: str) -> dg.MaterializeResult:  # type: ignore[type-arg]

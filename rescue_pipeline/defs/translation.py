@@ -10,6 +10,7 @@ import dagster as dg
 from dagster_dbt import DagsterDbtTranslator, DbtCliInvocation
 from dagster_dbt.errors import DagsterDbtCliRuntimeError
 
+from rescue_pipeline import progress
 from rescue_pipeline.defs.policies import FOLLOW_ANSWERS, OWNERS
 from rescue_pipeline.warehouse import open_duckdb
 
@@ -21,6 +22,7 @@ _GROUP_OF_SCHEMA = {
     "scores": "score",
     "results": "report",
 }
+_BUILDING = "building and testing tables"
 _JUDGED = {"judge_responses", "judgements", "bertscores"}
 
 
@@ -55,8 +57,10 @@ def with_row_counts(invocation: DbtCliInvocation, warehouse: Path) -> Iterator[A
     try:
         for event in invocation.stream():
             events.append(event)
+            progress.report(_BUILDING, len(events))
     except DagsterDbtCliRuntimeError as error:
         failure = error
+    progress.report(_BUILDING, len(events), len(events))
     nodes = invocation.manifest["nodes"]
     with open_duckdb(warehouse, read_only=True) as connection:
         for event in events:

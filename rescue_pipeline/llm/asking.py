@@ -46,17 +46,13 @@ def ask_partitions(
     the others go on.
     """
     tasks = known_tasks(tasks)
+    renderers = [Renderer(workspace, partition) for partition in dict.fromkeys(partitions)]
     with ExitStack() as held:
-        unique = list(dict.fromkeys(partitions))
-        for partition in sorted(unique):
+        for partition in sorted(renderer.partition for renderer in renderers):
             held.enter_context(partition_lease(workspace, partition))
         claimed: dict[str, set[str]] = defaultdict(set)
-        jobs = [_job(Renderer(workspace, partition), tasks, limit, claimed) for partition in unique]
-        assignments = [assignment for _, assignment in jobs]
-        refuse_unpermitted(assignments, allow_paid)
-        register_baselines(workspace)
-        with Journal(workspace.datadir.journal, workspace.lake) as journal:
-            dispatch(assignments, journal, policy=policy, on_progress=on_progress)
+        jobs = [_job(renderer, tasks, limit, claimed) for renderer in renderers]
+        send(workspace, [work for _, work in jobs], allow_paid=allow_paid, policy=policy, on_progress=on_progress)
     return [PartitionSummary.of(work, _statuses(workspace, planned, work)) for planned, work in jobs]
 
 
@@ -94,7 +90,23 @@ def unclaimed(questions: Sequence[Any], final: set[str], claimed: set[str]) -> l
     return open_ones
 
 
-def refuse_unpermitted(assignments: Sequence[Assignment[Any]], allow_paid: bool) -> None:
+def send(
+    workspace: Workspace,
+    assignments: Sequence[Assignment[Any]],
+    *,
+    allow_paid: bool,
+    policy: RetryPolicy | None,
+    on_progress: OnProgress | None,
+) -> None:
+    """Ask the open questions of all assignments and journal the replies; the caller holds the leases."""
+    _refuse_unpermitted(assignments, allow_paid)
+    if any(work.questions and work.entry.is_baseline for work in assignments):
+        register_baselines(workspace)
+    with Journal(workspace.datadir.journal, workspace.lake) as journal:
+        dispatch(assignments, journal, policy=policy, on_progress=on_progress)
+
+
+def _refuse_unpermitted(assignments: Sequence[Assignment[Any]], allow_paid: bool) -> None:
     """Raise UsageError when a model that costs money would be asked without consent."""
     paid = {work.entry.id: len(work.questions) for work in assignments if work.questions and work.entry.is_paid}
     if paid and not allow_paid:

@@ -14,14 +14,14 @@ from typing import Any
 
 import polars as pl
 
-from rescue_pipeline.llm.asking import refuse_unpermitted, unclaimed
-from rescue_pipeline.llm.baselines import corpus_key, register_baselines
+from rescue_pipeline.llm.asking import send, unclaimed
+from rescue_pipeline.llm.baselines import corpus_key
 from rescue_pipeline.llm.client import RetryPolicy
-from rescue_pipeline.llm.dispatch import Assignment, OnProgress, Tally, dispatch
+from rescue_pipeline.llm.dispatch import Assignment, OnProgress, Tally
 from rescue_pipeline.llm.exchange import Request
 from rescue_pipeline.llm.generations import generation_of
 from rescue_pipeline.llm.identity import CORPUS, parameters_of, request_id
-from rescue_pipeline.llm.journal import Journal, recover
+from rescue_pipeline.llm.journal import recover
 from rescue_pipeline.llm.judging import store_judgements
 from rescue_pipeline.llm.lease import lease, lease_file
 from rescue_pipeline.llm.plans import read_plans
@@ -72,11 +72,7 @@ def judge_partitions(
             held.enter_context(bench.lease(partition))
         claimed: set[str] = set()
         jobs = [_job(bench, partition, tasks, claimed) for partition in unique]
-        assignments = [assignment for _, assignment in jobs]
-        refuse_unpermitted(assignments, allow_paid)
-        register_baselines(workspace)
-        with Journal(workspace.datadir.journal, workspace.lake) as journal:
-            dispatch(assignments, journal, policy=policy, on_progress=on_progress)
+        send(workspace, [work for _, work in jobs], allow_paid=allow_paid, policy=policy, on_progress=on_progress)
         return [bench.summary(verdicts, work) for verdicts, work in jobs]
 
 

@@ -18,7 +18,7 @@ from rescue_pipeline.llm.exchange import Request
 from rescue_pipeline.llm.generations import generation_of
 from rescue_pipeline.llm.identity import CORPUS, parameters_of, request_id
 from rescue_pipeline.llm.plans import PlanKey, read_plan, store_plan
-from rescue_pipeline.llm.registry import ModelEntry
+from rescue_pipeline.llm.registry import LEXICAL_JUDGE, ModelEntry
 from rescue_pipeline.llm.workspace import IMPORTED, Partition, Row, Workspace, known_tasks
 from rescue_pipeline.tasks.answers import answer_schema
 from rescue_pipeline.tasks.prompts import build_messages, template_sha256
@@ -57,6 +57,8 @@ class Renderer:
             )
         self.workspace, self.partition = workspace, partition
         self.entry: ModelEntry = workspace.registry.get(partition.model)
+        if self.entry.id == LEXICAL_JUDGE:
+            raise UsageError("the lexical judge grades answers, it gives none", found=LEXICAL_JUDGE, advice="--judge")
         self.protocol: Protocol = load_protocol(partition.protocol)
         self.generation = generation_of(workspace, self.entry)
         asked = {

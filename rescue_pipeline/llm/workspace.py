@@ -85,7 +85,6 @@ class Corpus:
             self._recent[sample_id] = rows
         return self._recent[sample_id]
 
-
     def rendered(self, question: tuple[str, str, str], render: Callable[[], Messages]) -> Messages:
         """The messages of a question (protocol, modality, instance_id): the same for every model, so rendered once."""
         messages = self._prompts.get(question)

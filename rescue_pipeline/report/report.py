@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rescue_pipeline.datadir import write_atomically
 from rescue_pipeline.errors import RescueError
-from rescue_pipeline.report.content import assemble
+from rescue_pipeline.report.content import Content, assemble
 from rescue_pipeline.report.markdown import render_markdown
 from rescue_pipeline.report.page import render_page
 from rescue_pipeline.report.reading import read_results
@@ -42,7 +42,7 @@ def build_report(
         raise RescueError(
             "there are no results to report", where=str(results_path), advice="run `rescue run` or `rescue demo` first"
         )
-    content = assemble(read_results(results_path), provenance, timestamp(generated_at or datetime.now(UTC)))
+    content = _content(results_path, provenance, generated_at)
     html, markdown = reports_dir / "report.html", reports_dir / "report.md"
     page = render_page(content)
     try:
@@ -58,3 +58,15 @@ def build_report(
             advice="free some disk space, or check that the folder may be written to, and run `rescue report`",
         ) from error
     return ReportFiles(html, markdown, tables, len(page.encode()), time.perf_counter() - started)
+
+
+def export_report(results_path: Path, target_dir: Path, provenance: Mapping[str, str]) -> list[Path]:
+    """Write the result tables (CSV) and report.md to a folder of the reader's choice; returns the files."""
+    written = write_tables(results_path, target_dir)
+    markdown = target_dir / "report.md"
+    write_atomically(markdown, render_markdown(_content(results_path, provenance, None)))
+    return [*written, markdown]
+
+
+def _content(results_path: Path, provenance: Mapping[str, str], generated_at: datetime | None) -> Content:
+    return assemble(read_results(results_path), provenance, timestamp(generated_at or datetime.now(UTC)))

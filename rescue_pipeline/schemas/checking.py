@@ -31,6 +31,7 @@ def check_table(frame: pl.DataFrame, schema: type[pa.DataFrameModel], table: str
         checked: pl.DataFrame = schema.validate(frame, lazy=True)
     except (SchemaErrors, SchemaError) as error:
         raise BrokenContract(table, schema, _summary(error)) from None  # the original error quotes the failing values
+    return checked
 
 
 def _summary(error: SchemaErrors | SchemaError) -> str:

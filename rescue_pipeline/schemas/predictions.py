@@ -7,6 +7,7 @@ from typing import Annotated
 import pandera.polars as pa
 import polars as pl
 
+from rescue_pipeline.schemas.table import Table
 from rescue_pipeline.schemas.tasks import SCENARIOS, TASK_KEYS
 
 MODALITIES = ["dialogue", "audio", "visual", "audiovisual"]
@@ -19,10 +20,9 @@ JUDGEMENT_STATUSES = ["ok", "judge_failed", "not_run"]
 Utc = Annotated[pl.Datetime, "us", "UTC"]
 
 
-class _Asked(pa.DataFrameModel):
-    """The columns that say which question of a run a row belongs to."""
+class _Partitioned(Table):
+    """The columns that say in which part of a run something was asked."""
 
-    instance_id: str
     task: str = pa.Field(isin=TASK_KEYS)
     model: str
     generation: pl.Int64 = pa.Field(ge=1)
@@ -31,8 +31,14 @@ class _Asked(pa.DataFrameModel):
     epoch: str
 
 
+class _Asked(_Partitioned):
+    """The same, down to the question."""
+
+    instance_id: str
+
+
 class Plan(_Asked):
-    """One row per planned question: instance x model x modality x protocol x epoch, written before anything is asked."""
+    """One row per planned question: instance x model x modality x protocol x epoch, written before asking."""
 
     corpus_id: str
     corpus_version: str
@@ -42,21 +48,13 @@ class Plan(_Asked):
     template_sha256: str
 
     class Config:
-        strict = "filter"
-        coerce = True
         unique = ["corpus_version", "instance_id", "model", "generation", "modality", "protocol", "epoch"]
 
 
-class Responses(pa.DataFrameModel):
+class Responses(_Partitioned):
     """One row per journaled response to a request; of several with one request_id the final one counts."""
 
     request_id: str
-    task: str = pa.Field(isin=TASK_KEYS)
-    model: str
-    generation: pl.Int64 = pa.Field(ge=1)
-    modality: str = pa.Field(isin=MODALITIES)
-    protocol: str
-    epoch: str
     status: str = pa.Field(isin=RESPONSE_STATUSES)
     final: bool
     content: str = pa.Field(nullable=True)
@@ -78,10 +76,6 @@ class Responses(pa.DataFrameModel):
     seconds: float = pa.Field(ge=0)
     segment: str
 
-    class Config:
-        strict = "filter"
-        coerce = True
-
 
 class Answers(_Asked):
     """One row per planned question that has a response, parsed. answer is JSON, null unless the status is ok."""
@@ -94,8 +88,6 @@ class Answers(_Asked):
     parser_version: str
 
     class Config:
-        strict = "filter"
-        coerce = True
         unique = ["request_id", "instance_id"]
 
 
@@ -115,8 +107,6 @@ class Judgements(_Asked):
     reason: str = pa.Field(nullable=True)
 
     class Config:
-        strict = "filter"
-        coerce = True
         unique = ["corpus_version", "instance_id", "model", "generation", "modality", "protocol", "epoch", "judge"]
 
 
@@ -127,7 +117,3 @@ class Bertscores(_Asked):
     answer_request_id: str
     scorer: str
     f1: float
-
-    class Config:
-        strict = "filter"
-        coerce = True

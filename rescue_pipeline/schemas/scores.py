@@ -6,12 +6,13 @@ import pandera.polars as pa
 import polars as pl
 
 from rescue_pipeline.schemas.predictions import ANSWER_STATUSES, JUDGEMENT_STATUSES, MODALITIES
+from rescue_pipeline.schemas.table import Table
 from rescue_pipeline.schemas.tasks import SCENARIOS, TASK_KEYS
 
 ITEM_STATUSES = [*ANSWER_STATUSES, "not_run"]
 
 
-class _Scored(pa.DataFrameModel):
+class _Scored(Table):
     corpus_id: str
     corpus_version: str
     model: str
@@ -44,10 +45,6 @@ class Items(_Scored):
     chance_intensity_match: float = pa.Field(ge=1, le=5, nullable=True)
     scored: bool
 
-    class Config:
-        strict = "filter"
-        coerce = True
-
 
 class Gradings(_Scored):
     """One row per planned er or vp question and scorer (a judge's id, or a BERTScore hash)."""
@@ -68,10 +65,6 @@ class Gradings(_Scored):
     er_score: float = pa.Field(ge=1, le=5, nullable=True)
     bertscore_f1: float = pa.Field(nullable=True)
     scored: bool
-
-    class Config:
-        strict = "filter"
-        coerce = True
 
 
 class Metrics(_Scored):
@@ -97,8 +90,6 @@ class Metrics(_Scored):
     complete: bool
 
     class Config:
-        strict = "filter"
-        coerce = True
         unique = [
             "corpus_version",
             "model",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pandera.polars as pa
 import polars as pl
 
+from rescue_pipeline.schemas.table import Table
+
 SCENARIOS = ["couple", "family"]
 TASK_KEYS = ["er", "vp", "rpp", "itp", "stp", "ssp"]
 
@@ -13,19 +15,13 @@ _SEEN = pl.List(pl.Struct({"person": pl.String, "description": pl.String}))
 _SEEN_BETWEEN = pl.List(pl.Struct({"initiator": pl.String, "target": pl.List(pl.String), "description": pl.String}))
 
 
-class _Table(pa.DataFrameModel):
-    class Config:
-        strict = "filter"
-        coerce = True
-
-
-class LoadedCorpus(_Table):
+class LoadedCorpus(Table):
     """One row: the corpus version that the task tables were exported for last, which is the one that is asked about."""
 
     corpus_version: str = pa.Field(unique=True)
 
 
-class Sessions(_Table):
+class Sessions(Table):
     """One row per session of a corpus version."""
 
     corpus_version: str
@@ -41,12 +37,10 @@ class Sessions(_Table):
     record_sha256: str
 
     class Config:
-        strict = "filter"
-        coerce = True
         unique = ["corpus_version", "sample_id"]
 
 
-class Turns(_Table):
+class Turns(Table):
     """One row per turn: all that a prompt may show, and nothing that is gold."""
 
     corpus_version: str
@@ -65,12 +59,10 @@ class Turns(_Table):
     interaction_behavior: _SEEN_BETWEEN
 
     class Config:
-        strict = "filter"
-        coerce = True
         unique = ["corpus_version", "sample_id", "row_index"]
 
 
-class Instances(_Table):
+class Instances(Table):
     """One row per question of the benchmark with its gold answer; instance_id is task:sample_id:row_index."""
 
     corpus_version: str
@@ -87,12 +79,10 @@ class Instances(_Table):
     support_target: str = pa.Field(nullable=True)
 
     class Config:
-        strict = "filter"
-        coerce = True
         unique = ["corpus_version", "instance_id"]
 
 
-class UnlabelledRows(_Table):
+class UnlabelledRows(Table):
     """One row per therapist turn annotated as showing no clear relation pattern: never asked, counted by the paper."""
 
     corpus_version: str
@@ -102,6 +92,4 @@ class UnlabelledRows(_Table):
     row_index: pl.Int64 = pa.Field(ge=1)
 
     class Config:
-        strict = "filter"
-        coerce = True
         unique = ["corpus_version", "sample_id", "row_index"]

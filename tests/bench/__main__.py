@@ -27,7 +27,7 @@ class Figure:
 
 def measure(what: str, command: list[str], folder: Path) -> Figure:
     """Run a command to its end; peak memory is that of its largest process, children included."""
-    environment = {**os.environ, "RESCUE_DATA_DIR": str(folder)}
+    environment = {**os.environ, "RESCUE_DATA_DIR": str(folder), "PYTHONPATH": str(Path(__file__).parents[2])}
     with tempfile.TemporaryFile("w+") as output:
         started = time.monotonic()
         process = subprocess.Popen(command, env=environment, stdout=output, stderr=subprocess.STDOUT, cwd=folder.parent)

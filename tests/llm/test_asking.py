@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import subprocess
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable
@@ -11,7 +15,7 @@ import polars as pl
 import pytest
 
 from rescue_pipeline.errors import RescueError, UsageError
-from rescue_pipeline.llm import Partition, Workspace
+from rescue_pipeline.llm import Partition, Workspace, segments
 from rescue_pipeline.llm.asking import ask_partitions, partition_lease
 from rescue_pipeline.llm.planning import write_plan
 from rescue_pipeline.schemas import TASKS, Plan, Responses
@@ -232,3 +236,38 @@ def test_the_baselines_answer_all_tasks_on_the_same_path(workspace: Workspace) -
 
 def test_nothing_is_asked_for_an_empty_list_of_partitions(workspace: Workspace) -> None:
     assert ask_partitions(workspace, [], TASKS) == []
+
+
+def test_a_full_disk_stops_asking_and_keeps_what_was_written(
+    serve: Serve, asked_at: Callable[..., Workspace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written, real = [0], segments.write_durably
+
+    def fills_up(handle: int, content: bytes) -> None:
+        written[0] += 1
+        if written[0] > 3:
+            os.write(handle, content[: len(content) // 2])
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(handle, content)
+
+    server = serve(always(YES))
+    workspace = asked_at(server, limits={"concurrency": 1})
+    with monkeypatch.context() as patched:
+        patched.setattr(segments, "write_durably", fills_up)
+        with pytest.raises(RescueError, match="No space left"):
+            ask_partitions(workspace, [MADE], ["itp"])
+    assert len(server.requests) == 4
+    summary = ask_partitions(workspace, [MADE], ["itp"])[0]
+    assert (summary.reused, summary.by_status) == (3, {"ok": summary.planned})
+    assert list(workspace.datadir.journal.rglob("*.torn"))
+
+
+def test_a_run_with_nothing_open_does_not_even_load_litellm(workspace: Workspace, tmp_path: Path) -> None:
+    ask_partitions(workspace, [Partition("uniform", "dialogue")], ["itp"])
+    code = (
+        "import sys; from pathlib import Path; from tests.llm.world import World; from rescue_pipeline.llm import Partition\n"
+        "from rescue_pipeline.llm.asking import ask_partitions\n"
+        "ask_partitions(World().write(Path(sys.argv[1])), [Partition('uniform', 'dialogue')], ['itp'])\n"
+        "assert 'litellm' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True)

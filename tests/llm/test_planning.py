@@ -126,6 +126,7 @@ def test_what_changes_no_request_changes_no_identity() -> None:
     ("partition", "tasks", "limit"),
     [
         (Partition("nobody", "dialogue"), ["er"], None),
+        (Partition("lexical-judge", "dialogue"), ["er"], None),
         (Partition("uniform", "smell"), ["er"], None),
         (Partition("uniform", "dialogue", "loud"), ["er"], None),
         (Partition("uniform", "dialogue", "imported"), ["er"], None),

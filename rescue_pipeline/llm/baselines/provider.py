@@ -17,7 +17,7 @@ from rescue_pipeline.llm.baselines.gold import GoldTable, Question
 from rescue_pipeline.llm.baselines.lexical import Lexical
 from rescue_pipeline.llm.baselines.lexical_judge import grade
 from rescue_pipeline.llm.baselines.rules import Answer, NothingToLearnFrom, heuristic, majority, uniform
-from rescue_pipeline.llm.registry import BASELINE_PROVIDER
+from rescue_pipeline.llm.registry import BASELINE_PROVIDER, LEXICAL_JUDGE
 from rescue_pipeline.llm.workspace import Corpus, Workspace
 
 log = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ class Knowledge:
 
     def answer(self, baseline: str, metadata: dict[str, Any], seed: int) -> tuple[Answer, str | None]:
         """The answer of a baseline, and whether it had to fall back to chance."""
-        if baseline == "lexical-judge":
+        if baseline == LEXICAL_JUDGE:
             gold = self.gold.gold_for_grading(metadata["instance_id"])
             return grade(metadata["instance_id"].split(":", 1)[0], gold, metadata["answer"]), None
         question = self.gold.questions[metadata["instance_id"]]
@@ -80,7 +80,7 @@ def corpus_key(workspace: Workspace) -> str:
 def register_baselines(workspace: Workspace) -> None:
     """Let LiteLLM know our provider, and the provider this corpus."""
     key = corpus_key(workspace)
-    if key not in _known:
+    if key not in _known or _known[key].gold.corpus is not workspace.corpus:  # read anew: the tables may have changed
         _known[key] = Knowledge(workspace.corpus)
     _known.move_to_end(key)
     while len(_known) > _MOST_CORPORA:
