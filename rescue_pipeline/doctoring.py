@@ -73,8 +73,9 @@ def _directory(directory: DataDirectory) -> Iterator[Finding]:
     free = shutil.disk_usage(directory.root).free
     yield Finding("free space", free > _LEAST_FREE_BYTES, f"{free / 1e9:.1f} GB", "free at least 0.5 GB")
     yield _corpus(directory)
-    for name, file in (("warehouse", directory.warehouse), ("results", directory.results)):
-        yield _database(name, file)
+    # a run writes the warehouse, so that even a reader elsewhere is in its way; results.duckdb is only read
+    yield _database("warehouse", directory.warehouse, read_only=False)
+    yield _database("results", directory.results, read_only=True)
     yield from _leases(directory)
 
 
@@ -96,11 +97,11 @@ def _corpus(directory: DataDirectory) -> Finding:
     return Finding("corpus", True, f"{source.corpus_id}, {source.path}")
 
 
-def _database(name: str, file: Path) -> Finding:
+def _database(name: str, file: Path, *, read_only: bool) -> Finding:
     if not file.exists():
         return Finding(name, True, "not made yet")
     try:
-        with open_duckdb(file, read_only=True, timeout=0):
+        with open_duckdb(file, read_only=read_only, timeout=0):
             return Finding(name, True, f"{file.stat().st_size / 1e6:.1f} MB, free to open")
     except RescueError as error:
         return _faulty(name, error)
@@ -146,4 +147,5 @@ def _endpoint(model: str, address: str) -> Finding:
 
 
 def _faulty(what: str, error: RescueError) -> Finding:
-    return Finding(what, False, "; ".join([error.what, *(text for _, text in error.lines()[:-1])]), error.advice)
+    told = [error.what, *(text for label, text in error.lines() if label != "try")]
+    return Finding(what, False, "; ".join(told), error.advice)

@@ -15,9 +15,10 @@ from rescue_pipeline.settings import Settings
 
 FILES = ("benchmark_191.jsonl", "er.jsonl", "vp.jsonl")
 TERMS = """\
-RESCUE-BENCH (arXiv 2609.09657) is made of annotated therapy sessions. Its authors allow research only:
-no commercial use, no clinical use, no passing on, no attempt to find out who the people are, no profiling of them.
-The public repository carries no licence file. By going on you agree to keep to these terms.
+RESCUE-BENCH (arXiv 2609.09657) is made of annotated therapy sessions. Its authors allow research
+only: no commercial use, no clinical use, no passing on, no attempt to find out who the people are,
+no profiling of them. The public repository carries no licence file.
+By going on you agree to keep to these terms.
 """
 
 

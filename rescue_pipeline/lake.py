@@ -17,6 +17,8 @@ import fsspec
 import pandera.polars as pa
 import polars as pl
 
+from rescue_pipeline.schemas.table import without_rows
+
 SCHEMA_FILE = "_schema.parquet"
 
 
@@ -51,7 +53,7 @@ class Lake:
         """All rows of a table, or of the part below `partition`; typed and empty when there are none."""
         fs, path = fsspec.url_to_fs(self.folder(table, partition))
         files = sorted(name for name in fs.find(path) if name.endswith(".parquet"))
-        empty: pl.DataFrame = schema.empty()
+        empty = without_rows(schema)
         frames = []
         for name in files:
             with fs.open(name, "rb") as source:
@@ -70,7 +72,7 @@ class Lake:
         """Give every table its file without rows."""
         for table, schema in tables.items():
             buffer = io.BytesIO()
-            schema.empty().write_parquet(buffer)
+            without_rows(schema).write_parquet(buffer)
             self._put(f"{self.folder(table)}/{SCHEMA_FILE}", buffer.getvalue())
 
     def _put(self, path: str, content: bytes) -> None:

@@ -31,6 +31,8 @@ class _Answer(NamedTuple):
 
 def run_query(database: Path, query: str, form: Form) -> str:
     """The result as text; raises UsageError for SQL that DuckDB refuses."""
+    if not query.strip():
+        raise UsageError("the query is empty", advice='rescue sql "select * from results.leaderboard"')
     with open_results(database) as connection:
         try:
             answer = _answer(connection.sql(query))
@@ -38,8 +40,7 @@ def run_query(database: Path, query: str, form: Form) -> str:
             raise UsageError(
                 "the query was refused",
                 found="\n".join(line for line in str(error).splitlines() if line.strip()),
-                advice='rescue sql "show all tables" lists the tables, rescue sql "describe results.leaderboard" '
-                "the columns of one",
+                advice='rescue sql "select schema_name, table_name from duckdb_tables()" lists the tables',
             ) from error
     return {"csv": _csv, "json": _json, "table": _table}[form](answer)
 
@@ -88,7 +89,7 @@ def _cell(value: Any) -> str:
     plain = _plain(value)
     if isinstance(plain, dict | list):
         return json.dumps(plain, ensure_ascii=False)
-    return "" if plain is None else str(plain)
+    return "" if plain is None else str(plain).lower() if isinstance(plain, bool) else str(plain)
 
 
 def _shown(value: Any) -> str:
@@ -103,8 +104,8 @@ def _table(answer: _Answer) -> str:
     """Side by side when that fits, else a block of lines per row."""
     shown = [[_shown(value) for value in row] for row in answer.rows[:MOST_ROWS_SHOWN]]
     more = len(answer.rows) - len(shown)
-    lines = _side_by_side(answer, shown) or _one_below_the_other(answer.names, shown)
-    rest = [f"... {more} more rows: --csv or --json gives all"] if more else []
+    lines = _side_by_side(answer, shown) or _one_below_the_other(answer.names, shown) or answer.names
+    rest = [f"... {more} more rows: --csv or --json gives all"] if more else [] if shown else ["no rows"]
     return "".join(f"{line.rstrip()}\n" for line in [*lines, *rest])
 
 
@@ -126,4 +127,4 @@ def _one_below_the_other(names: list[str], shown: list[list[str]]) -> list[str]:
         blocks.append(f"row {number}")
         for name, cell in zip(names, row, strict=True):
             blocks.append(f"  {name:<{width}}  {console.wrapped(cell, width + 4)}")
-    return blocks or ["  ".join(names), "no rows"]
+    return blocks

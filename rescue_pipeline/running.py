@@ -129,6 +129,8 @@ def import_file(
     directory: DataDirectory, file: Path, model: str | None, judge: str | None = None, allow_paid: bool = False
 ) -> RunOutcome:
     """Score answers that were made elsewhere; the current corpus must be loaded, and is if it is not."""
+    if not file.is_file():
+        raise UsageError("the predictions cannot be read", where=str(file), found="no file at this path")
     from rescue_pipeline.defs.launch import Launcher
     from rescue_pipeline.defs.resources import open_workspace
     from rescue_pipeline.llm.importing import import_predictions

@@ -16,6 +16,8 @@ from rescue_pipeline.datadir import DataDirectory
 from rescue_pipeline.errors import RescueError
 
 _GRACE_SECONDS = 15
+# `dagster dev` recommends `dg dev`, which belongs to development
+_QUIET = "ignore:Function `dev_command`"
 
 
 def serve_ui(directory: DataDirectory, host: str, port: int) -> int:
@@ -28,7 +30,7 @@ def serve_ui(directory: DataDirectory, host: str, port: int) -> int:
     for sign in (signal.SIGTERM, signal.SIGINT):
         signal.signal(sign, lambda *_: stopped.set())
     # an own process group, so that what Dagster starts can be ended with it
-    process = subprocess.Popen(command, start_new_session=True)
+    process = subprocess.Popen(command, start_new_session=True, env={**os.environ, "PYTHONWARNINGS": _QUIET})
     try:
         while process.poll() is None and not stopped.wait(0.2):
             pass

@@ -30,6 +30,10 @@ def end_dead_runs(instance: dg.DagsterInstance) -> list[str]:
 
     A killed run stays STARTED for ever and keeps its pool slot, so that the next run would wait for it.
     """
+    for run_id in instance.event_log_storage.get_concurrency_run_ids():
+        holder = instance.get_run_by_id(run_id)
+        if holder is None or holder.is_finished:
+            instance.event_log_storage.free_concurrency_slots_for_run(run_id)
     unfinished = dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.STARTING])
     ended = []
     for run in instance.get_runs(filters=unfinished):

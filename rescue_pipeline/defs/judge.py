@@ -6,7 +6,7 @@ from rescue_pipeline import progress
 from rescue_pipeline.defs.gates import contract_specs, under_contract
 from rescue_pipeline.defs.partitions import MODEL_BY_MODALITY, ONE_RUN
 from rescue_pipeline.defs.policies import OWNERS
-from rescue_pipeline.defs.predict import Results, add_metadata, materialized, selected_tasks
+from rescue_pipeline.defs.predict import NAMES, Results, add_metadata, materialized, selected_tasks
 from rescue_pipeline.defs.resources import RunOptions, open_workspace, partitions_of
 from rescue_pipeline.llm.judges import judge_partitions
 from rescue_pipeline.schemas import JUDGED_TASKS, TASKS
@@ -35,14 +35,15 @@ def _spec(table: str, task: str, upstream: list[str], description: str) -> dg.As
                 "judge_responses",
                 task,
                 ["answers"],
-                f"One row per response of a judge to an answer of {task}, as journaled: status, text, tokens, seconds.",
+                f"One row per response of a judge to an answer of {NAMES[task]}, as journaled: "
+                "status, text, tokens, seconds.",
             ),
             _spec(
                 "judgements",
                 task,
                 # of the answers too: a run that leaves the responses' asset out must still judge after parsing
                 ["answers", "judge_responses"],
-                f"One row per answer of {task} and judge: the grades, or that the judge failed.",
+                f"One row per answer of {NAMES[task]} and judge: the grades, or that the judge failed.",
             ),
         )
     ],
@@ -77,8 +78,8 @@ bertscores = [
     dg.AssetSpec(
         ["lake", f"bertscores_{task}"],
         deps=[["lake", f"answers_{task}"]],
-        description=f"One row per answer of {task} and BERTScore configuration. No step of this graph computes it: "
-        "without such files the score reads `not computed`.",
+        description=f"One row per answer of {NAMES[task]} and BERTScore configuration. "
+        "No step of this graph computes it: without such files the score reads `not computed`.",
         group_name="judge",
         owners=OWNERS,
         kinds={"parquet"},

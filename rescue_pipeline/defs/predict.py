@@ -4,21 +4,23 @@ from collections.abc import Iterator
 
 import dagster as dg
 
-from rescue_pipeline import progress
+from rescue_pipeline import datadir, progress
 from rescue_pipeline.defs.gates import contract_specs, kept, under_contract
 from rescue_pipeline.defs.partitions import MODEL_BY_MODALITY, ONE_RUN, partition_key
 from rescue_pipeline.defs.policies import OWNERS
 from rescue_pipeline.defs.resources import RunOptions, open_workspace, partitions_of
 from rescue_pipeline.errors import UsageError
+from rescue_pipeline.lake import Lake
 from rescue_pipeline.llm.answering import parse_partition
 from rescue_pipeline.llm.asking import ask_partitions
 from rescue_pipeline.llm.planning import write_plan
 from rescue_pipeline.llm.summaries import PartitionSummary
 from rescue_pipeline.llm.workspace import Partition
 from rescue_pipeline.schemas import TASKS
-from rescue_pipeline.tasks.spec import asset_version, question_version
+from rescue_pipeline.tasks.spec import asset_version, load_tasks, question_version
 
 Results = Iterator[dg.MaterializeResult | dg.AssetCheckResult]  # type: ignore[type-arg]
+NAMES = {key: f"{spec.name.lower()} ({key})" for key, spec in load_tasks().items()}
 
 
 @dg.multi_asset(
@@ -64,7 +66,8 @@ def plan_questions(context: dg.AssetExecutionContext, options: RunOptions) -> Re
         dg.AssetSpec(
             ["lake", f"responses_{task}"],
             deps=[["lake", "plan"]],
-            description=f"One row per response to a question of {task}, as journaled: status, text, tokens, seconds.",
+            description=f"One row per response to a question of {NAMES[task]}, as journaled: "
+            "status, text, tokens, seconds.",
             group_name="predict",
             owners=OWNERS,
             kinds={"python", "litellm", "parquet"},
@@ -113,8 +116,10 @@ def add_metadata(context: dg.AssetExecutionContext, summary: PartitionSummary, t
     if summary.stopped_reason:
         context.log.warning(f"{summary.asked_of}: stopped: {summary.stopped_reason}")
     for task in tasks:
+        numbers = {name: value for name, value in summary.metadata(task).items() if value is not None}
+        folder = Lake(datadir.current().lake).folder(f"{table}_{task}")
         context.add_asset_metadata(
-            {name: value for name, value in summary.metadata(task).items() if value is not None},
+            {**numbers, "path": dg.MetadataValue.path(folder)},
             asset_key=["lake", f"{table}_{task}"],
             partition_key=_key(summary.partition),
         )
@@ -126,7 +131,8 @@ def add_metadata(context: dg.AssetExecutionContext, summary: PartitionSummary, t
         dg.AssetSpec(
             ["lake", f"answers_{task}"],
             deps=[["lake", f"responses_{task}"], ["lake", "plan"]],
-            description=f"One row per planned question of {task} that has a response, parsed; a failure keeps why.",
+            description=f"One row per planned question of {NAMES[task]} that has a response, parsed; "
+            "a failure keeps why.",
             group_name="predict",
             owners=OWNERS,
             kinds={"python", "pydantic", "parquet"},

@@ -6,7 +6,9 @@ import hashlib
 import os
 import shutil
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -31,9 +33,10 @@ EXPORTED = {"sessions": Sessions, "turns": Turns, "instances": Instances, "unlab
 
 
 def _project_hash() -> str:
-    """Changes with every file that dbt parses, so that a manifest is never stale."""
-    digest = hashlib.sha256()
-    folders = [DBT_PROJECT / "models", DBT_PROJECT / "macros", DBT_PROJECT / "tests", ASSETS / "reference"]
+    """Changes with every file that dbt parses, with dbt, and with the place, so that a manifest is never stale."""
+    # seeds are noted with their absolute path
+    digest = hashlib.sha256(f"{version('dbt-core')} {version('dbt-duckdb')} {DBT_PROJECT}".encode())
+    folders = [*(DBT_PROJECT / name for name in ("models", "macros", "seeds", "tests")), ASSETS / "reference"]
     files = [*DBT_PROJECT.glob("*.yml"), *(file for folder in folders for file in folder.rglob("*") if file.is_file())]
     for file in sorted(files):
         digest.update(str(file.relative_to(DBT_PROJECT.parent)).encode() + b"\0" + file.read_bytes())
@@ -60,11 +63,22 @@ def _prepared_project() -> DbtProject:
     project = DbtProject(project_dir=DBT_PROJECT, profiles_dir=DBT_PROJECT, target_path=target)
     if not project.manifest_path.exists():
         set_dbt_environment(directory)
-        for stale in target.parent.glob("*") if target.parent.is_dir() else ():
-            shutil.rmtree(stale, ignore_errors=True)
-        target.mkdir(parents=True, exist_ok=True)
-        dbt_resource(project).cli(["parse", "--quiet"], target_path=target).wait()
+        stale = list(target.parent.glob("[!.]*"))
+        _parse(project, target)
+        for folder in stale:
+            shutil.rmtree(folder, ignore_errors=True)
     return project
+
+
+def _parse(project: DbtProject, target: Path) -> None:
+    """Fill `target`, whole or not at all: several processes may load the graph at once, and the first one wins."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".", dir=target.parent) as private:
+        parsed = Path(private) / "target"
+        parsed.mkdir()
+        dbt_resource(project).cli(["parse", "--quiet"], target_path=parsed).wait()
+        with suppress(OSError):  # it is there already
+            parsed.rename(target)
 
 
 class Dbt(DbtCliResource):

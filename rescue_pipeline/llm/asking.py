@@ -13,9 +13,10 @@ from typing import Any
 import polars as pl
 
 from rescue_pipeline.errors import UsageError
+from rescue_pipeline.llm.assignments import Assignment, Tally
 from rescue_pipeline.llm.baselines import register_baselines
 from rescue_pipeline.llm.client import RetryPolicy
-from rescue_pipeline.llm.dispatch import Assignment, OnProgress, Tally, dispatch
+from rescue_pipeline.llm.dispatch import OnProgress, dispatch
 from rescue_pipeline.llm.journal import Journal, recover
 from rescue_pipeline.llm.lease import lease, lease_file
 from rescue_pipeline.llm.planning import Question, Renderer, plan_questions

@@ -15,9 +15,10 @@ from typing import Any
 import polars as pl
 
 from rescue_pipeline.llm.asking import send, unclaimed
+from rescue_pipeline.llm.assignments import Assignment, Tally
 from rescue_pipeline.llm.baselines import corpus_key
 from rescue_pipeline.llm.client import RetryPolicy
-from rescue_pipeline.llm.dispatch import Assignment, OnProgress, Tally
+from rescue_pipeline.llm.dispatch import OnProgress
 from rescue_pipeline.llm.exchange import Request
 from rescue_pipeline.llm.generations import generation_of
 from rescue_pipeline.llm.identity import CORPUS, parameters_of, request_id

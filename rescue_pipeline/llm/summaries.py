@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rescue_pipeline.llm.dispatch import Assignment
+from rescue_pipeline.llm.assignments import Assignment
 from rescue_pipeline.llm.workspace import Partition
 
 

@@ -21,6 +21,7 @@ def _environment(folder: Path) -> Environment:
     return Environment(
         loader=FileSystemLoader(folder),
         undefined=StrictUndefined,
+        auto_reload=False,  # templates are files of this release; looking at them for each question costs
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,

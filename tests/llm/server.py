@@ -100,6 +100,7 @@ class Server:
     def _serve(self) -> None:
         asyncio.set_event_loop(self._loop)
         self._loop.run_until_complete(self._start())
+        self._loop.call_soon(self._ready.set)  # not earlier: a stop before run_forever would be lost
         self._loop.run_forever()
         self._loop.run_until_complete(self._runner.cleanup())
         self._loop.close()
@@ -112,7 +113,6 @@ class Server:
         site = web.TCPSite(self._runner, "127.0.0.1", 0)
         await site.start()
         self.port = self._runner.addresses[0][1]
-        self._ready.set()
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         received = Received(time.monotonic(), await request.json(), request.headers.get("Authorization", ""))

@@ -28,6 +28,17 @@ MADE = Partition("made", "dialogue")
 YES = completion('{"should_speak": "yes"}')
 
 
+ASK_AGAIN = """
+import sys
+from pathlib import Path
+from rescue_pipeline.llm import Partition
+from rescue_pipeline.llm.asking import ask_partitions
+from tests.llm.world import World
+ask_partitions(World().write(Path(sys.argv[1])), [Partition("uniform", "dialogue")], ["itp"])
+assert "litellm" not in sys.modules
+"""
+
+
 def responses(workspace: Workspace, task: str) -> pl.DataFrame:
     return workspace.lake.read(f"responses_{task}", Responses)
 
@@ -264,10 +275,4 @@ def test_a_full_disk_stops_asking_and_keeps_what_was_written(
 
 def test_a_run_with_nothing_open_does_not_even_load_litellm(workspace: Workspace, tmp_path: Path) -> None:
     ask_partitions(workspace, [Partition("uniform", "dialogue")], ["itp"])
-    code = (
-        "import sys; from pathlib import Path; from tests.llm.world import World; from rescue_pipeline.llm import Partition\n"
-        "from rescue_pipeline.llm.asking import ask_partitions\n"
-        "ask_partitions(World().write(Path(sys.argv[1])), [Partition('uniform', 'dialogue')], ['itp'])\n"
-        "assert 'litellm' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True)
+    subprocess.run([sys.executable, "-c", ASK_AGAIN, str(tmp_path)], check=True)

@@ -1,0 +1,1 @@
+"""The Dagster side: what the graph declares, what its runs touch, and what it does by itself."""

@@ -1,0 +1,150 @@
+"""What a run of a job touches, asks and writes down."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from rescue_pipeline.datadir import DataDirectory
+from rescue_pipeline.defs.automation import model_partitions
+from rescue_pipeline.lake import Lake
+from rescue_pipeline.schemas import TASKS, Answers
+from rescue_pipeline.warehouse import open_results
+from tests.defs.pipeline import (
+    PLANTED,
+    SESSIONS,
+    Pipeline,
+    claim,
+    materialized,
+    metadata,
+    working_in,
+    write_corpus,
+)
+
+
+def leaderboard(directory: DataDirectory) -> dict[str, int]:
+    with open_results(directory.results) as connection:
+        rows = connection.execute("select model, n_planned from results.leaderboard where scenario = 'both'").fetchall()
+    return dict(rows)
+
+
+def test_one_partition_is_answered_and_published_and_no_other_is_touched(pipeline: Pipeline) -> None:
+    before = pipeline.journal()
+    answered = pipeline.answer("majority")
+    assert answered.success
+    assert {partition for _, partition in materialized(answered)} == {"dialogue|majority"}
+    assert all("majority" in file or "generations" in file for file in pipeline.journal().keys() - before.keys())
+    unchanged = {file: lines for file, lines in pipeline.journal().items() if "model=uniform" in file}
+    assert unchanged.items() <= before.items()
+    published = pipeline.run("publish")
+    assert published.success
+    assert {key.split("/")[0] for key, _ in materialized(published)} == {
+        "predictions",
+        "scores",
+        "lake",
+        "results",
+        "report",
+    }
+    board = leaderboard(pipeline.directory)
+    assert board.keys() == {"uniform", "majority"}
+    assert len(set(board.values())) == 1
+
+
+def test_a_second_run_asks_nothing(pipeline: Pipeline) -> None:
+    before = pipeline.journal()
+    again = pipeline.answer("uniform")
+    assert again.success
+    for task in TASKS:
+        numbers = metadata(again, f"lake/responses_{task}")
+        assert numbers["asked"] == 0
+        assert numbers["reused"] == numbers["planned"] > 0
+    assert pipeline.journal() == before
+
+
+def test_one_task_of_one_partition_can_be_rerun_alone(pipeline: Pipeline) -> None:
+    again = pipeline.run("answer", "dialogue|uniform", ["lake/answers_rpp"])
+    assert again.success
+    assert materialized(again) == [("lake/answers_rpp", "dialogue|uniform")]
+
+
+def test_events_tell_rows_versions_tokens_seconds_and_paths(pipeline: Pipeline) -> None:
+    answered = pipeline.answer("majority")
+    plan, responses = metadata(answered, "lake/plan"), metadata(answered, "lake/responses_er")
+    assert plan["dagster/row_count"] > 0
+    assert plan["corpus_version"]
+    assert {"planned", "asked", "prompt_tokens", "completion_tokens", "cost_usd", "seconds", "path"} <= responses.keys()
+    published = pipeline.run("publish")
+    rows = Lake(pipeline.directory.lake).read("answers_er", Answers).height
+    assert rows > 0
+    assert metadata(published, "scores/items")["dagster/row_count"] > metadata(published, "results/leaderboard")[
+        "dagster/row_count"
+    ]
+    assert metadata(published, "report/pages")["open"].startswith("file://")
+
+
+def test_options_that_leave_a_task_out_keep_it_from_being_asked(pipeline: Pipeline) -> None:
+    refused = pipeline.answer("majority", tasks=["itp"])
+    assert not refused.success
+    assert not any("majority" in file for file in pipeline.journal())
+    chosen = pipeline.run(
+        "answer", "dialogue|majority", ["lake/plan", "lake/responses_itp", "lake/answers_itp"], tasks=["itp"]
+    )
+    assert chosen.success
+    assert {Path(file).parts[0] for file in pipeline.journal() if "majority" in file} == {"responses_itp"}
+
+
+def test_a_model_that_costs_money_is_not_asked_unless_the_options_say_so(
+    pipeline: Pipeline, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models = tmp_path / "models.yaml"
+    models.write_text("models:\n  - {id: paid, litellm: openai/paid, price: {input: 1, output: 1}}\n")
+    monkeypatch.setenv("RESCUE_MODELS_FILE", str(models))
+    refused = pipeline.answer("paid")
+    assert not refused.success
+    assert not any("paid" in file for file in pipeline.journal())
+
+
+def test_asking_needs_no_warehouse(pipeline: Pipeline) -> None:
+    pipeline.directory.warehouse.unlink()  # as on a machine that sees the lake only, or while dbt holds it
+    assert pipeline.answer("majority").success
+
+
+def test_the_partition_sensor_adds_what_models_yaml_names(
+    pipeline: Pipeline, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models = tmp_path / "models.yaml"
+    models.write_text("models:\n  - {id: mine, litellm: baseline/uniform}\n")
+    monkeypatch.setenv("RESCUE_MODELS_FILE", str(models))
+    result = model_partitions(dg.build_sensor_context(instance=pipeline.instance))
+    assert isinstance(result, dg.SensorResult)
+    [request] = result.dynamic_partitions_requests or ()
+    assert "mine" in request.partition_keys
+    assert not set(request.partition_keys) & set(pipeline.instance.get_dynamic_partitions("model"))
+    pipeline.instance.add_dynamic_partitions("model", list(request.partition_keys))
+    assert isinstance(model_partitions(dg.build_sensor_context(instance=pipeline.instance)), dg.SkipReason)
+
+
+def kept_by_dagster(directory: DataDirectory) -> bytes:
+    files = [file for root in (directory.dagster_home, directory.logs) for file in root.rglob("*") if file.is_file()]
+    assert any(file.suffix == ".db" for file in files)
+    return b"".join(file.read_bytes() for file in files)
+
+
+def test_no_event_and_no_log_holds_a_sessions_words_or_name(published: DataDirectory) -> None:
+    written = kept_by_dagster(published)
+    found = [text for text in (*PLANTED, *SESSIONS) if text.encode() in written]
+    assert found == []
+
+
+def test_an_error_in_the_corpus_is_told_without_names(tmp_path: Path) -> None:
+    corpus = write_corpus(tmp_path / "corpus.jsonl")
+    broken = corpus.read_text(encoding="utf-8").replace('"rows"', '"lines"')
+    corpus.write_text(broken, encoding="utf-8")
+    directory = claim(tmp_path / "data", corpus)
+    with working_in(directory), dg.DagsterInstance.get() as instance:
+        assert not Pipeline(directory, instance).run("prepare").success
+    written = kept_by_dagster(directory)
+    assert b"not one session could be read" in written
+    assert [text for text in (*PLANTED, *SESSIONS) if text.encode() in written] == []
