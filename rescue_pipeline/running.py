@@ -104,9 +104,9 @@ def use(directory: DataDirectory) -> DataDirectory:
 
 def run(request: RunRequest, directory: DataDirectory) -> RunOutcome:
     """Prepare, answer, publish in the directory that `use_corpus` claimed; every stage skips what is already done."""
-    from rescue_pipeline.defs.launch import Launcher
+    from rescue_pipeline.defs.launch import FOR_ANSWERING, Launcher
 
-    with Launcher() as launcher:
+    with Launcher(FOR_ANSWERING) as launcher:
         launcher.prepare()
         directory.make_current()
         options = {
@@ -131,11 +131,11 @@ def import_file(
     """Score answers that were made elsewhere; the current corpus must be loaded, and is if it is not."""
     if not file.is_file():
         raise UsageError("the predictions cannot be read", where=str(file), found="no file at this path")
-    from rescue_pipeline.defs.launch import Launcher
+    from rescue_pipeline.defs.launch import FOR_ANSWERING, Launcher
     from rescue_pipeline.defs.resources import open_workspace
     from rescue_pipeline.llm.importing import import_predictions
 
-    with Launcher() as launcher:
+    with Launcher(FOR_ANSWERING) as launcher:
         launcher.prepare()
         imported = import_predictions(open_workspace(), file, model)
         modalities = [partition.modality for partition in imported.partitions]

@@ -71,17 +71,21 @@ def _connect(path: Path, read_only: bool, timeout: float) -> duckdb.DuckDBPyConn
         try:
             return duckdb.connect(str(path), read_only=read_only)
         except duckdb.Error as error:
-            if "lock" not in str(error).lower() or time.monotonic() > deadline:
+            if not _is_lock(error) or time.monotonic() > deadline:
                 raise _explained(path, error) from error
             # jitter, so that two waiting processes do not wake in step
             time.sleep(pause * (0.5 + random.random()))
             pause = min(pause * 2, 1.0)
 
 
+def _is_lock(error: duckdb.Error) -> bool:
+    return re.search(r"\block\b", str(error), re.IGNORECASE) is not None  # "block" occurs in other messages
+
+
 def _explained(path: Path, error: duckdb.Error) -> RescueError:
     text = str(error)
     holder = re.search(r"PID (\d+)", text)
-    if "lock" in text.lower():
+    if _is_lock(error):
         return RescueError(
             "the database is in use by another process; nothing was changed",
             where=str(path),
@@ -94,7 +98,7 @@ def _explained(path: Path, error: duckdb.Error) -> RescueError:
             where=str(path),
             expected=f"a file that DuckDB {duckdb.__version__} can read",
             found=text.splitlines()[0][:200],
-            advice="move the file away and run again: it is rebuilt from the lake and the journal",
+            advice="use that version, or move the file away and run again: it is rebuilt from the lake and the journal",
         )
     return RescueError(
         "the database cannot be opened",

@@ -6,40 +6,42 @@ import importlib
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import redirect_stdout
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
 from itertools import groupby
 from typing import Any
 
 import dagster as dg
 
 from rescue_pipeline.datadir import current
+from rescue_pipeline.defs.failures import explained
 from rescue_pipeline.defs.instance import PROCESS_TAG, end_dead_runs, this_process
 from rescue_pipeline.defs.partitions import add_models, partition_key
-from rescue_pipeline.errors import RescueError
 from rescue_pipeline.schemas import JUDGED_TASKS
 from rescue_pipeline.schemas.predictions import MODALITIES
 
-SLOW_IMPORTS = ("great_expectations", "litellm", "sklearn.feature_extraction.text")
-"""Libraries that later steps need and that take seconds to import."""
+FOR_PREPARING = ("great_expectations",)
+FOR_ANSWERING = (*FOR_PREPARING, "litellm", "sklearn.feature_extraction.text")
+"""Libraries that the steps of these jobs need and that take seconds to import."""
 
 
-def _import_ahead() -> None:
+def _import_ahead(names: Sequence[str]) -> None:
     """Import them while this process waits for dbt; a step that comes first simply waits for the import lock."""
-    for name in SLOW_IMPORTS:
+    for name in names:
         importlib.import_module(name)
 
 
 class Launcher:
     """Runs jobs on the instance that DAGSTER_HOME names. `use_directory` comes first."""
 
-    def __init__(self) -> None:
-        threading.Thread(target=_import_ahead, name="import-ahead", daemon=True).start()
-        from rescue_pipeline.definitions import defs
+    def __init__(self, ahead: Sequence[str] = FOR_PREPARING) -> None:
+        threading.Thread(target=_import_ahead, args=(ahead,), name="import-ahead", daemon=True).start()
+        with _in_our_words("the start"):
+            from rescue_pipeline.definitions import defs
 
-        self._defs = defs
-        self._instance = dg.DagsterInstance.get()
-        end_dead_runs(self._instance)
+            self._defs = defs
+            self._instance = dg.DagsterInstance.get()
+            end_dead_runs(self._instance)
         self.seconds: dict[str, float] = defaultdict(float)
         """How long each job took in this process."""
 
@@ -98,16 +100,13 @@ class Launcher:
         started = time.monotonic()
         quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
         try:
-            # dagster-dbt prints what dbt says to stdout, which belongs to our own results
-            with (current().logs / "dbt.log").open("a", encoding="utf-8") as log, redirect_stdout(log):
+            with _in_our_words(f"the {job} stage"):
                 return self._defs.resolve_job_def(job).execute_in_process(
                     instance=self._instance,
                     run_config={**quiet, **(config or {})},
                     tags={PROCESS_TAG: this_process(), **(tags or {})},
                     asset_selection=[dg.AssetKey.from_user_string(key) for key in selection] if selection else None,
                 )
-        except Exception as error:
-            raise _explained(job, error) from error
         finally:
             self.seconds[job] += time.monotonic() - started
 
@@ -131,11 +130,12 @@ def _judged(options: Mapping[str, Any]) -> list[str]:
     return [f"judgements_{task}" for task in options["tasks"] if task in JUDGED_TASKS]
 
 
-def _explained(job: str, error: BaseException) -> BaseException:
-    """Our own error out of Dagster's wrapping; anything else by its type, named after the stage it ended."""
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, RescueError):
-            return cause
-        innermost, cause = cause, cause.__cause__
-    return RescueError(f"the {job} stage failed", found=f"{type(innermost).__name__}: {innermost}")
+@contextmanager
+def _in_our_words(stage: str) -> Iterator[None]:
+    """Keep dbt's talk in its log (stdout belongs to our own results), and say plainly what ended the stage."""
+    logs = current().logs
+    try:
+        with (logs / "dbt.log").open("a", encoding="utf-8") as log, redirect_stdout(log):
+            yield
+    except (Exception, dg.DagsterExecutionInterruptedError) as error:
+        raise explained(stage, error, logs) from error

@@ -21,11 +21,16 @@ _ANSWERS_ARE_COMING = reduce(
     ),
 ).with_label("a run that prepares or answers is under way")
 
+_CORPUS_WAS_LOADED = dg.AutomationCondition.asset_matches(
+    dg.AssetKey(["lake", "corpus"]), dg.AutomationCondition.newly_updated()
+)
+
 FOLLOW_ANSWERS = (
-    dg.AutomationCondition.any_deps_updated().since_last_handled()
+    (dg.AutomationCondition.any_deps_updated() | _CORPUS_WAS_LOADED).since_last_handled()
     & ~dg.AutomationCondition.in_progress()
     & ~dg.AutomationCondition.any_deps_in_progress()
     & ~_ANSWERS_ARE_COMING
 ).with_label("publish after answers")
 """Publish once after any run that prepared or answered; free. Without the last part the plan's arrival would publish
-before anything is answered. `eager` would wait until every partition exists, which may be never."""
+before anything is answered; without the corpus, tables that only answers feed would be missing where others read them.
+`eager` would wait until every partition exists, which may be never."""

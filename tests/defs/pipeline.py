@@ -95,7 +95,9 @@ def materialized(result: dg.ExecuteInProcessResult) -> list[tuple[str, str | Non
 
 
 def metadata(result: dg.ExecuteInProcessResult, asset: str) -> dict[str, Any]:
-    [event] = [e for e in result.get_asset_materialization_events() if e.asset_key == dg.AssetKey.from_user_string(asset)]
+    [event] = [
+        e for e in result.get_asset_materialization_events() if e.asset_key == dg.AssetKey.from_user_string(asset)
+    ]
     return {name: value.value for name, value in event.step_materialization_data.materialization.metadata.items()}
 
 

@@ -1,0 +1,67 @@
+"""What follows by itself, and what waits to be asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from rescue_pipeline.definitions import defs
+from rescue_pipeline.defs import predict
+from rescue_pipeline.defs.automation import ANSWER, PUBLISH
+from tests.defs.pipeline import Pipeline
+
+GRAPH = defs.resolve_asset_graph()
+PUBLISHED = set(PUBLISH.resolve(GRAPH))
+# BERTScores come from outside: their table waits for them
+FED_BY_ANSWERS = set((ANSWER.downstream() & PUBLISH).resolve(GRAPH)) - {dg.AssetKey(["predictions", "bertscores"])}
+
+
+def due(pipeline: Pipeline, before: Any = None) -> Any:
+    """What the automation sensor would start now; before: what it said last."""
+    cursor = before.cursor if before else None
+    return dg.evaluate_automation_conditions(defs, pipeline.instance, cursor=cursor)
+
+
+def keys(result: Any) -> set[dg.AssetKey]:
+    return {key for key in PUBLISHED if result.get_num_requested(key)}
+
+
+def test_publishing_follows_an_answer_run_once_and_nothing_else_does(pipeline: Pipeline) -> None:
+    idle = due(pipeline)
+    assert idle.total_requested == 0
+    assert pipeline.answer("majority").success
+    after = due(pipeline, idle)
+    assert keys(after) == FED_BY_ANSWERS
+    assert after.total_requested == len(FED_BY_ANSWERS)  # so nothing that asks or judges
+    assert due(pipeline, after).total_requested == 0
+
+
+def test_publishing_waits_until_the_answer_run_has_ended(pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
+    idle, ask, seen = due(pipeline), predict.ask_partitions, []
+
+    def ask_and_look(*args: Any, **kwargs: Any) -> Any:
+        seen.append(due(pipeline, idle))
+        return ask(*args, **kwargs)
+
+    monkeypatch.setattr(predict, "ask_partitions", ask_and_look)
+    assert pipeline.answer("majority").success
+    [during] = seen
+    assert during.total_requested == 0
+    assert keys(due(pipeline, during)) == FED_BY_ANSWERS
+
+
+def test_all_is_published_once_a_corpus_is_prepared(pipeline: Pipeline) -> None:
+    idle = due(pipeline)
+    exported = ["sessions", "turns", "instances", "unlabelled_rows", "corpus"]
+    assert pipeline.run("prepare", selection=[f"lake/{table}" for table in exported]).success
+    after = due(pipeline, idle)
+    assert keys(after) == PUBLISHED
+    assert after.total_requested == len(PUBLISHED)
+
+
+def test_one_parsed_task_is_enough_to_publish(pipeline: Pipeline) -> None:
+    idle = due(pipeline)
+    assert pipeline.run("answer", "dialogue|uniform", ["lake/answers_rpp"]).success
+    assert dg.AssetKey(["report", "pages"]) in keys(due(pipeline, idle))
