@@ -32,6 +32,7 @@ models_app = typer.Typer(help="The models that can be asked.", no_args_is_help=T
 app.add_typer(models_app, name="models")
 
 CorpusPath = Annotated[Path, typer.Option("--corpus", help="a JSONL file, or a folder of JSON files")]
+CorpusArgument = Annotated[Path, typer.Argument(metavar="PATH", help="a JSONL file, or a folder of JSON files")]
 Name = Annotated[str | None, typer.Option("--name", help="name of the corpus (default: of its file or folder)")]
 Transcripts = Annotated[Path | None, typer.Option(help="folder of .srt/.vtt files (default: beside the corpus)")]
 Encoding = Annotated[str | None, typer.Option(help="of the corpus's files, when not UTF-8 (cp1252)")]
@@ -88,7 +89,7 @@ def run(
     encoding: Encoding = None,
     quiet: Quiet = False,
 ) -> None:
-    """Run everything on your data, or go on where it stopped."""
+    """Run everything on your data; again: go on with it."""
     _run(
         corpus,
         name=name,
@@ -151,7 +152,7 @@ def _finish(outcome: RunOutcome) -> None:
 
 @app.command("import-predictions")
 def import_predictions(
-    file: Path,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="the answers, one a line")],
     model: Annotated[str | None, typer.Option(help="the name to score them under (default: the rows' own)")] = None,
     judge: Judge = None,
     yes: Yes = False,
@@ -181,7 +182,7 @@ def models_list() -> None:
 
 @models_app.command("check")
 def models_check(
-    models: Annotated[list[str] | None, typer.Argument(help="ids (default: the enabled ones)")] = None,
+    models: Annotated[list[str] | None, typer.Argument(metavar="ID", help="ids (default: the enabled ones)")] = None,
 ) -> None:
     """Send a tiny request to each.
 
@@ -199,7 +200,11 @@ def models_check(
 
 @app.command()
 def validate(
-    path: Path, name: Name = None, transcripts: Transcripts = None, encoding: Encoding = None, quiet: Quiet = False
+    path: CorpusArgument,
+    name: Name = None,
+    transcripts: Transcripts = None,
+    encoding: Encoding = None,
+    quiet: Quiet = False,
 ) -> None:
     """Check a corpus without loading it."""
     from rescue_pipeline import progress
@@ -216,7 +221,9 @@ def validate(
 
 @app.command()
 def fetch(
-    target: Annotated[Path | None, typer.Argument(help="folder for it (default ./data/corpora/rescue-bench)")] = None,
+    target: Annotated[
+        Path | None, typer.Argument(metavar="DIR", help="folder for it (default ./data/corpora/rescue-bench)")
+    ] = None,
     accept_terms: Annotated[bool, typer.Option("--accept-terms", help="you have read and accept the terms")] = False,
     quiet: Quiet = False,
 ) -> None:
@@ -260,7 +267,7 @@ def ui(
 
 @app.command()
 def sql(
-    query: str,
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="one SQL statement")],
     csv: Annotated[bool, typer.Option("--csv", help="all rows, safe to open in a spreadsheet")] = False,
     json: Annotated[bool, typer.Option("--json", help="all rows as a JSON list, exactly")] = False,
     quiet: Quiet = False,
@@ -287,7 +294,9 @@ def report(quiet: Quiet = False) -> None:
 
 
 @app.command()
-def export(target: Annotated[Path, typer.Argument(help="folder for the tables")], quiet: Quiet = False) -> None:
+def export(
+    target: Annotated[Path, typer.Argument(metavar="DIR", help="folder for the tables")], quiet: Quiet = False
+) -> None:
     """Write the tables as CSV, the report as Markdown."""
     from rescue_pipeline.report.provenance import provenance
     from rescue_pipeline.report.report import export_report
@@ -322,4 +331,4 @@ def _say_where(directory: datadir.DataDirectory, quiet: bool = False) -> None:
 
 
 def main() -> None:
-    app()
+    app(prog_name="rescue")

@@ -22,10 +22,15 @@ WIDTH = 100
 """Nothing but paths and ids is wider; a narrower terminal is respected, a file gets the full width."""
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        raise  # the error being handled: exits.py says how a command ends, and it is not a failure
+
+
 def _console(stream_is_stderr: bool) -> Console:
     stream = sys.stderr if stream_is_stderr else sys.stdout
     columns = shutil.get_terminal_size((WIDTH, 24)).columns if stream.isatty() else WIDTH
-    return Console(stderr=stream_is_stderr, highlight=False, markup=False, soft_wrap=True, width=min(columns, WIDTH))
+    return _Console(stderr=stream_is_stderr, highlight=False, markup=False, soft_wrap=True, width=min(columns, WIDTH))
 
 
 out = _console(stream_is_stderr=False)

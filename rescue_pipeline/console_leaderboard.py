@@ -12,6 +12,7 @@ from rescue_pipeline.report.formatting import metric_format
 from rescue_pipeline.warehouse import open_results
 
 Row = dict[str, Any]
+_Column = tuple[str, str, str]
 
 # heading, column of results.leaderboard, the metric whose units and decimals it has
 _COLUMNS = (
@@ -32,7 +33,6 @@ _NOTES = (
 )
 _TITLE = "Leaderboard, couples and families together"
 _INCOMPLETE = "incomplete"
-_LEAST_WIDTH = 5  # 100.0
 _GOOD_NAME_WIDTH = 24
 
 
@@ -54,7 +54,7 @@ def print_rows(rows: Sequence[Row]) -> None:
         return
     columns = [spec for spec in _COLUMNS if any(row[spec[1]] is not None for row in rows)]
     parts = [(name, list(part)) for name, part in groupby(rows, key=_part)]
-    layout = _Layout.of([heading for heading, _, _ in columns], rows)
+    layout = _Layout.of(columns, rows)
     only = parts[0][0] if len(parts) == 1 else None
     console.out.print(f"{_TITLE}: {only}" if only else _TITLE, style="bold")
     console.out.print(layout.head())
@@ -77,7 +77,7 @@ def _name(row: Row, part: Sequence[Row]) -> str:
     return f"{row['model']} (generation {row['generation']})" if several else str(row["model"])
 
 
-def _cells(row: Row, columns: Sequence[tuple[str, str, str]]) -> list[str]:
+def _cells(row: Row, columns: Sequence[_Column]) -> list[str]:
     values = [metric_format(metric).text(row[column]) or "–" for _, column, metric in columns]
     return [*values, str(row["n_failed"] + row["n_unanswered"]), str(row["n_planned"])]
 
@@ -92,16 +92,17 @@ class _Layout(NamedTuple):
     gap: str
 
     @classmethod
-    def of(cls, headings: Sequence[str], rows: Sequence[Row]) -> _Layout:
-        split = [heading.split("\n") for heading in (*headings, "failed\n", "of\n")]
-        widths = [max(_LEAST_WIDTH, *map(len, lines)) for lines in split]
+    def of(cls, columns: Sequence[_Column], rows: Sequence[Row]) -> _Layout:
+        headings = [heading.split("\n") for heading in (*(heading for heading, _, _ in columns), "failed\n", "of\n")]
+        cells = zip(*(_cells(row, columns) for row in rows), strict=True)
+        widths = [max(map(len, (*lines, *column))) for lines, column in zip(headings, cells, strict=True)]
         tail = 0 if all(row["complete"] for row in rows) else len(_INCOMPLETE)
         longest = max(len(_name(row, rows)) for row in rows)
         for gap in (2, 1):
             room = console.WIDTH - sum(widths) - tail - gap * (len(widths) + bool(tail))
             if room >= min(longest, _GOOD_NAME_WIDTH):
                 break
-        return cls(split, min(longest, room), widths, gap * " ")
+        return cls(headings, min(longest, room), widths, gap * " ")
 
     def head(self) -> str:
         lines = zip(*self.headings, strict=True)

@@ -97,8 +97,8 @@ class DataDirectory:
                 advice="restore the file, or use another directory with RESCUE_DATA_DIR",
             ) from error
 
-    def claim(self, corpus_id: str, description: dict[str, object]) -> None:
-        """Record that this directory holds `corpus_id`; raises UsageError when it holds another corpus."""
+    def refuse_other(self, corpus_id: str) -> None:
+        """Raise UsageError when this directory holds another corpus than `corpus_id`."""
         owner = self.owner()
         if owner not in (None, corpus_id):
             raise UsageError(
@@ -108,6 +108,10 @@ class DataDirectory:
                 found=str(owner),
                 advice=f"use another directory (RESCUE_DATA_DIR=...), or --name {owner} if it is the same corpus",
             )
+
+    def claim(self, corpus_id: str, description: dict[str, object]) -> None:
+        """Record that this directory holds `corpus_id`; raises UsageError when it holds another corpus."""
+        self.refuse_other(corpus_id)
         write_atomically(self.corpus_file, json.dumps({"corpus_id": corpus_id, **description}, indent=1) + "\n")
 
     def record_data_class(self, data_class: str) -> None:
@@ -121,7 +125,7 @@ class DataDirectory:
 
         A directory elsewhere (RESCUE_DATA_DIR) is named by that variable, and the working directory stays clean.
         """
-        if self.root.is_relative_to(DATA_ROOT.resolve()):
+        if DATA_ROOT.resolve() in self.root.parents:
             write_atomically(DATA_ROOT / "current", f"{self.root}\n")
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import duckdb
 
-from rescue_pipeline import datadir
+from rescue_pipeline import datadir, progress
 from rescue_pipeline.corpus.source import CorpusSource
 from rescue_pipeline.datadir import DataDirectory
 from rescue_pipeline.errors import RescueError, UsageError
@@ -18,7 +18,7 @@ from rescue_pipeline.llm.workspace import IMPORTED
 from rescue_pipeline.schemas import TASKS
 from rescue_pipeline.schemas.predictions import MODALITIES
 from rescue_pipeline.tasks.spec import protocol_names
-from rescue_pipeline.warehouse import open_results
+from rescue_pipeline.warehouse import open_results, require_free
 
 
 @dataclass(frozen=True)
@@ -88,8 +88,10 @@ class RunOutcome:
 
 
 def use_corpus(source: CorpusSource) -> DataDirectory:
-    """Claim the corpus's data directory and make it this process's; nothing else is changed on a refusal."""
+    """Claim the corpus's data directory and make it this process's; nothing is changed on a refusal."""
     directory = datadir.for_corpus(source.corpus_id).create()
+    directory.refuse_other(source.corpus_id)
+    require_free(directory.warehouse)
     directory.claim(source.corpus_id, source.description())
     return use(directory)
 
@@ -118,8 +120,11 @@ def run(request: RunRequest, directory: DataDirectory) -> RunOutcome:
         }
         try:
             asked = launcher.answer(request.models, request.modalities, options)
+        except KeyboardInterrupt:
+            progress.report("stopping; publishing the answers", 0)
+            raise
         finally:
-            # whatever was answered before an error or Ctrl-C is published
+            # whatever was answered before an error or Ctrl-C is published; a second Ctrl-C leaves at once
             launcher.publish()
     scope = _Scope(request.models, request.modalities, request.tasks, request.protocol)
     return _outcome(directory, scope, asked, launcher.seconds)
@@ -131,6 +136,7 @@ def import_file(
     """Score answers that were made elsewhere; the current corpus must be loaded, and is if it is not."""
     if not file.is_file():
         raise UsageError("the predictions cannot be read", where=str(file), found="no file at this path")
+    require_free(directory.warehouse)
     from rescue_pipeline.defs.launch import FOR_ANSWERING, Launcher
     from rescue_pipeline.defs.resources import open_workspace
     from rescue_pipeline.llm.importing import import_predictions

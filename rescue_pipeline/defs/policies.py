@@ -2,26 +2,32 @@
 
 from functools import reduce
 from operator import or_
+from typing import Any
 
 import dagster as dg
 
-from rescue_pipeline.schemas import LAKE_TABLES
+from rescue_pipeline.schemas import JUDGED_TASKS, TASKS
 
 OWNERS = ["team:rescue_pipeline"]
 
 WAREHOUSE_POOL = "duckdb"
 """Every step that opens rescue.duckdb holds this pool (one slot): DuckDB has one writer."""
 
-_WRITTEN_BEFORE = [table for table in LAKE_TABLES if table != "metrics" and not table.startswith("bertscores")]
+# what runs that prepare or answer write last, and no more: each is looked at for every publishing asset at every tick
+_WRITTEN_LAST = [
+    "corpus",
+    *(f"answers_{task}" for task in TASKS),
+    *(f"judgements_{task}" for task in JUDGED_TASKS),
+]
 _ANSWERS_ARE_COMING = reduce(
     or_,
     (
         dg.AutomationCondition.asset_matches(dg.AssetKey(["lake", table]), dg.AutomationCondition.in_progress())
-        for table in _WRITTEN_BEFORE
+        for table in _WRITTEN_LAST
     ),
 ).with_label("a run that prepares or answers is under way")
 
-_CORPUS_WAS_LOADED = dg.AutomationCondition.asset_matches(
+_CORPUS_WAS_LOADED: dg.AutomationCondition[Any] = dg.AutomationCondition.asset_matches(
     dg.AssetKey(["lake", "corpus"]), dg.AutomationCondition.newly_updated()
 )
 

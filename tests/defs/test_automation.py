@@ -7,25 +7,35 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from rescue_pipeline.definitions import defs
 from rescue_pipeline.defs import predict
 from rescue_pipeline.defs.automation import ANSWER, PUBLISH
 from tests.defs.pipeline import Pipeline
 
-GRAPH = defs.resolve_asset_graph()
-PUBLISHED = set(PUBLISH.resolve(GRAPH))
-# BERTScores come from outside: their table waits for them
-FED_BY_ANSWERS = set((ANSWER.downstream() & PUBLISH).resolve(GRAPH)) - {dg.AssetKey(["predictions", "bertscores"])}
+
+def published() -> set[dg.AssetKey]:
+    from rescue_pipeline.definitions import defs
+
+    return set(PUBLISH.resolve(defs.resolve_asset_graph()))
+
+
+def fed_by_answers() -> set[dg.AssetKey]:
+    from rescue_pipeline.definitions import defs
+
+    # BERTScores come from outside: their table waits for them
+    fed = (ANSWER.downstream() & PUBLISH).resolve(defs.resolve_asset_graph())
+    return set(fed) - {dg.AssetKey(["predictions", "bertscores"])}
 
 
 def due(pipeline: Pipeline, before: Any = None) -> Any:
     """What the automation sensor would start now; before: what it said last."""
+    from rescue_pipeline.definitions import defs
+
     cursor = before.cursor if before else None
     return dg.evaluate_automation_conditions(defs, pipeline.instance, cursor=cursor)
 
 
 def keys(result: Any) -> set[dg.AssetKey]:
-    return {key for key in PUBLISHED if result.get_num_requested(key)}
+    return {key for key in published() if result.get_num_requested(key)}
 
 
 def test_publishing_follows_an_answer_run_once_and_nothing_else_does(pipeline: Pipeline) -> None:
@@ -33,8 +43,8 @@ def test_publishing_follows_an_answer_run_once_and_nothing_else_does(pipeline: P
     assert idle.total_requested == 0
     assert pipeline.answer("majority").success
     after = due(pipeline, idle)
-    assert keys(after) == FED_BY_ANSWERS
-    assert after.total_requested == len(FED_BY_ANSWERS)  # so nothing that asks or judges
+    assert keys(after) == fed_by_answers()
+    assert after.total_requested == len(fed_by_answers())  # so nothing that asks or judges
     assert due(pipeline, after).total_requested == 0
 
 
@@ -49,7 +59,7 @@ def test_publishing_waits_until_the_answer_run_has_ended(pipeline: Pipeline, mon
     assert pipeline.answer("majority").success
     [during] = seen
     assert during.total_requested == 0
-    assert keys(due(pipeline, during)) == FED_BY_ANSWERS
+    assert keys(due(pipeline, during)) == fed_by_answers()
 
 
 def test_all_is_published_once_a_corpus_is_prepared(pipeline: Pipeline) -> None:
@@ -57,8 +67,8 @@ def test_all_is_published_once_a_corpus_is_prepared(pipeline: Pipeline) -> None:
     exported = ["sessions", "turns", "instances", "unlabelled_rows", "corpus"]
     assert pipeline.run("prepare", selection=[f"lake/{table}" for table in exported]).success
     after = due(pipeline, idle)
-    assert keys(after) == PUBLISHED
-    assert after.total_requested == len(PUBLISHED)
+    assert keys(after) == published()
+    assert after.total_requested == len(published())
 
 
 def test_one_parsed_task_is_enough_to_publish(pipeline: Pipeline) -> None:
