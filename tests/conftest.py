@@ -6,7 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.finished import Finished, demo, once, small
+from tests.cli.finished import LONGEST_SECONDS, Finished, demo, once, small
+
+_MADE_BY_RUNS = {"finished_demo", "finished_small"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whoever needs a finished directory may have to wait until it is made."""
+    for item in items:
+        if _MADE_BY_RUNS.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.timeout(3 * LONGEST_SECONDS))
 
 
 def _shared(factory: pytest.TempPathFactory) -> Path:

@@ -12,7 +12,7 @@ import pytest
 from rescue_pipeline.corpus.source import resolve
 from rescue_pipeline.datadir import DataDirectory
 from rescue_pipeline.warehouse import open_results
-from tests.cli.finished import ORACLE_SMALL, Finished, rescue
+from tests.cli.finished import LONGEST_SECONDS, ORACLE_SMALL, Finished, rescue
 
 ORACLE = Path(__file__).parents[3] / "shared" / "oracle"
 
@@ -56,6 +56,7 @@ def test_an_import_ends_with_the_leaderboard_of_both_protocols(finished_small: F
     assert said.stderr == ""  # --quiet
 
 
+@pytest.mark.timeout(LONGEST_SECONDS)
 @pytest.mark.skipif(not ORACLE.is_dir(), reason="the large oracle is not on this machine")
 def test_the_large_oracle_agrees_too(tmp_path: Path) -> None:
     corpus, directory = resolve(ORACLE / "corpus.jsonl"), DataDirectory(tmp_path / "data").create()

@@ -10,6 +10,7 @@ from pathlib import Path
 from rescue_pipeline.datadir import DataDirectory
 from rescue_pipeline.warehouse import open_results
 from tests.cli.finished import (
+    LONGEST_SECONDS,
     RESCUE,
     SMALL_RUN,
     Finished,
@@ -51,7 +52,7 @@ def start(folder: Path) -> subprocess.Popen[bytes]:
 def kill_during_publication(process: subprocess.Popen[bytes], directory: DataDirectory) -> None:
     """Wait until dbt builds scores, then kill."""
     log = directory.logs / "dbt.log"
-    deadline = time.monotonic() + 240
+    deadline = time.monotonic() + LONGEST_SECONDS
     while time.monotonic() < deadline and process.poll() is None:
         if log.exists() and "model scores." in log.read_text(encoding="utf-8", errors="replace"):
             process.kill()
@@ -65,7 +66,7 @@ def tables(directory: DataDirectory) -> dict[str, list[str]]:
     found = {}
     with open_results(directory.results) as connection:
         for table, where in _TABLES.items():
-            compared = f"select columns(c -> not list_contains($not_compared, c)) from {table} where {where}"
+            compared = f"select columns(lambda c: not list_contains($not_compared, c)) from {table} where {where}"
             rows = connection.execute(compared, {"not_compared": _NOT_COMPARED}).fetchall()
             found[table] = sorted(map(repr, rows))
     return found
@@ -84,7 +85,7 @@ def test_two_kills_change_no_table_and_repeat_no_finished_request(finished_small
     with Server(script) as server:
         write_models(tmp_path, server, limits={"concurrency": CONCURRENCY})
         child.append(start(tmp_path))
-        assert child[0].wait(timeout=240) == KILLED, (tmp_path / "run.err").read_text()
+        assert child[0].wait(timeout=LONGEST_SECONDS) == KILLED, (tmp_path / "run.err").read_text()
         kill_during_publication(start(tmp_path), directory)
         asked_before = len(server.requests)
         last = rescue("run", "--corpus", "small.jsonl", *SMALL_RUN, cwd=tmp_path, data=directory.root)

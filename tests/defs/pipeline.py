@@ -88,6 +88,13 @@ class Pipeline:
         return {str(file.relative_to(root)): file.read_bytes().count(b"\n") for file in files}
 
 
+def succeeded(result: dg.ExecuteInProcessResult) -> dg.ExecuteInProcessResult:
+    """The result of a run that went well; fails with what its failed steps said."""
+    failures = [event for event in result.all_events if event.is_failure]
+    assert result.success, "\n".join(f"{event.step_key}: {event.event_specific_data}" for event in failures)
+    return result
+
+
 def materialized(result: dg.ExecuteInProcessResult) -> list[tuple[str, str | None]]:
     """The assets of a run's events, with their partitions."""
     events = result.get_asset_materialization_events()

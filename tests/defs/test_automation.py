@@ -9,7 +9,7 @@ import pytest
 
 from rescue_pipeline.defs import predict
 from rescue_pipeline.defs.automation import ANSWER, PUBLISH
-from tests.defs.pipeline import Pipeline
+from tests.defs.pipeline import Pipeline, succeeded
 
 
 def published() -> set[dg.AssetKey]:
@@ -41,7 +41,7 @@ def keys(result: Any) -> set[dg.AssetKey]:
 def test_publishing_follows_an_answer_run_once_and_nothing_else_does(pipeline: Pipeline) -> None:
     idle = due(pipeline)
     assert idle.total_requested == 0
-    assert pipeline.answer("majority").success
+    succeeded(pipeline.answer("majority"))
     after = due(pipeline, idle)
     assert keys(after) == fed_by_answers()
     assert after.total_requested == len(fed_by_answers())  # so nothing that asks or judges
@@ -56,7 +56,7 @@ def test_publishing_waits_until_the_answer_run_has_ended(pipeline: Pipeline, mon
         return ask(*args, **kwargs)
 
     monkeypatch.setattr(predict, "ask_partitions", ask_and_look)
-    assert pipeline.answer("majority").success
+    succeeded(pipeline.answer("majority"))
     [during] = seen
     assert during.total_requested == 0
     assert keys(due(pipeline, during)) == fed_by_answers()
@@ -65,7 +65,7 @@ def test_publishing_waits_until_the_answer_run_has_ended(pipeline: Pipeline, mon
 def test_all_is_published_once_a_corpus_is_prepared(pipeline: Pipeline) -> None:
     idle = due(pipeline)
     exported = ["sessions", "turns", "instances", "unlabelled_rows", "corpus"]
-    assert pipeline.run("prepare", selection=[f"lake/{table}" for table in exported]).success
+    succeeded(pipeline.run("prepare", selection=[f"lake/{table}" for table in exported]))
     after = due(pipeline, idle)
     assert keys(after) == published()
     assert after.total_requested == len(published())
@@ -73,5 +73,5 @@ def test_all_is_published_once_a_corpus_is_prepared(pipeline: Pipeline) -> None:
 
 def test_one_parsed_task_is_enough_to_publish(pipeline: Pipeline) -> None:
     idle = due(pipeline)
-    assert pipeline.run("answer", "dialogue|uniform", ["lake/answers_rpp"]).success
+    succeeded(pipeline.run("answer", "dialogue|uniform", ["lake/answers_rpp"]))
     assert dg.AssetKey(["report", "pages"]) in keys(due(pipeline, idle))

@@ -21,10 +21,11 @@ class Declared:
         self.defs = defs
         self.graph = defs.resolve_asset_graph()
         self.specs = {spec.key.to_user_string(): spec for spec in defs.resolve_all_asset_specs()}
-        self.checks: dict[str, Any] = {f"{key.asset_key.to_user_string()}:{key.name}": self.graph.get(key)
-                                       for key in self.graph.asset_check_keys}
+        self.checks: dict[str, Any] = {
+            f"{key.asset_key.to_user_string()}:{key.name}": self.graph.get(key) for key in self.graph.asset_check_keys
+        }
 
-    def declared.keys(self, selection: dg.AssetSelection) -> set[str]:
+    def keys(self, selection: dg.AssetSelection) -> set[str]:
         return {key.to_user_string() for key in selection.resolve(self.graph)}
 
 
@@ -75,7 +76,8 @@ def test_whatever_publishes_follows_by_itself(declared: Declared) -> None:
 
 
 def test_only_the_sensors_that_cost_nothing_are_on(declared: Declared) -> None:
-    on = {sensor.name for sensor in declared.defs.sensors or () if sensor.default_status is dg.DefaultSensorStatus.RUNNING}
+    sensors = declared.defs.sensors or ()
+    on = {sensor.name for sensor in sensors if sensor.default_status is dg.DefaultSensorStatus.RUNNING}
     assert on == {"model_partitions", "dead_runs", "publish_after_answers"}
     assert not declared.defs.schedules
 
@@ -95,6 +97,7 @@ def test_every_gate_of_money_or_truth_blocks(declared: Declared) -> None:
 
 
 def test_every_step_that_opens_the_warehouse_holds_its_pool(declared: Declared) -> None:
-    pools = {assets.op.name: assets.op.pool for assets in declared.defs.assets or () if isinstance(assets, dg.AssetsDefinition)}
+    steps = [assets for assets in declared.defs.assets or () if isinstance(assets, dg.AssetsDefinition)]
+    pools = {step.op.name: step.op.pool for step in steps}
     free = {"plan_questions", "ask_models", "parse_answers", "judge_answers", "report__pages"}
     assert {name for name, pool in pools.items() if pool != "duckdb"} == free

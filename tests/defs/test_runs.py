@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +12,18 @@ from rescue_pipeline.datadir import DataDirectory
 from rescue_pipeline.defs.automation import model_partitions
 from rescue_pipeline.schemas import TASKS
 from rescue_pipeline.warehouse import open_results
-from tests.defs.pipeline import PLANTED, SESSIONS, Pipeline, claim, materialized, metadata, working_in, write_corpus
+from tests.defs.conftest import restored
+from tests.defs.pipeline import (
+    PLANTED,
+    SESSIONS,
+    Pipeline,
+    claim,
+    materialized,
+    metadata,
+    succeeded,
+    working_in,
+    write_corpus,
+)
 
 
 def leaderboard(directory: DataDirectory) -> dict[str, int]:
@@ -25,38 +34,37 @@ def leaderboard(directory: DataDirectory) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Later:
-    """The published directory after another model was answered and published."""
+    """What another model's answers, and publishing them, did to the published directory."""
 
-    pipeline: Pipeline
     before: dict[str, int]
     answered: dg.ExecuteInProcessResult
+    after: dict[str, int]
     published: dg.ExecuteInProcessResult
+    board: dict[str, int]
 
 
 @pytest.fixture(scope="module")
-def later(published: DataDirectory, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Later]:
-    directory = DataDirectory(shutil.copytree(published.root, tmp_path_factory.mktemp("later") / "data"))
+def later(published: tuple[DataDirectory, Path]) -> Later:
+    directory = restored(*published)
     with working_in(directory), dg.DagsterInstance.get() as instance:
         pipeline = Pipeline(directory, instance)
-        yield Later(pipeline, pipeline.journal(), pipeline.answer("majority"), pipeline.run("publish"))
+        before, answered = pipeline.journal(), succeeded(pipeline.answer("majority"))
+        after, published_again = pipeline.journal(), succeeded(pipeline.run("publish"))
+        return Later(before, answered, after, published_again, leaderboard(directory))
 
 
 def test_one_partition_is_answered_and_no_other_is_touched(later: Later) -> None:
-    assert later.answered.success
     assert {partition for _, partition in materialized(later.answered)} == {"dialogue|majority"}
-    now = later.pipeline.journal()
-    assert all("majority" in file for file in now.keys() - later.before.keys())
-    assert {file for file, lines in later.before.items() if now[file] != lines} <= {"generations.jsonl"}
+    assert all("majority" in file for file in later.after.keys() - later.before.keys())
+    assert {file for file, lines in later.before.items() if later.after[file] != lines} <= {"generations.jsonl"}
 
 
 def test_publishing_makes_all_that_comes_after_answers_and_nothing_before(later: Later) -> None:
-    assert later.published.success
     stages = {key.split("/")[0] for key, _ in materialized(later.published)}
     assert stages == {"predictions", "scores", "lake", "results", "report"}
     assert [key for key, _ in materialized(later.published) if key.startswith("lake/")] == ["lake/metrics"]
-    board = leaderboard(later.pipeline.directory)
-    assert board.keys() == {"uniform", "majority"}
-    assert len(set(board.values())) == 1
+    assert later.board.keys() == {"uniform", "majority"}
+    assert len(set(later.board.values())) == 1
 
 
 def test_events_tell_rows_versions_tokens_seconds_and_paths(later: Later) -> None:
@@ -70,8 +78,7 @@ def test_events_tell_rows_versions_tokens_seconds_and_paths(later: Later) -> Non
 
 def test_a_second_run_asks_nothing(pipeline: Pipeline) -> None:
     before = pipeline.journal()
-    again = pipeline.answer("uniform")
-    assert again.success
+    again = succeeded(pipeline.answer("uniform"))
     for task in TASKS:
         numbers = metadata(again, f"lake/responses_{task}")
         assert numbers["asked"] == 0
@@ -80,8 +87,7 @@ def test_a_second_run_asks_nothing(pipeline: Pipeline) -> None:
 
 
 def test_one_task_of_one_partition_can_be_rerun_alone(pipeline: Pipeline) -> None:
-    again = pipeline.run("answer", "dialogue|uniform", ["lake/answers_rpp"])
-    assert again.success
+    again = succeeded(pipeline.run("answer", "dialogue|uniform", ["lake/answers_rpp"]))
     assert materialized(again) == [("lake/answers_rpp", "dialogue|uniform")]
 
 
@@ -89,10 +95,8 @@ def test_options_that_leave_a_task_out_keep_it_from_being_asked(pipeline: Pipeli
     refused = pipeline.answer("majority", tasks=["itp"])
     assert not refused.success
     assert not any("majority" in file for file in pipeline.journal())
-    chosen = pipeline.run(
-        "answer", "dialogue|majority", ["lake/plan", "lake/responses_itp", "lake/answers_itp"], tasks=["itp"]
-    )
-    assert chosen.success
+    chosen = ["lake/plan", "lake/responses_itp", "lake/answers_itp"]
+    succeeded(pipeline.run("answer", "dialogue|majority", chosen, tasks=["itp"]))
     assert {Path(file).parts[0] for file in pipeline.journal() if "majority" in file} == {"responses_itp"}
 
 
@@ -109,7 +113,7 @@ def test_a_model_that_costs_money_is_not_asked_unless_the_options_say_so(
 
 def test_asking_needs_no_warehouse(pipeline: Pipeline) -> None:
     pipeline.directory.warehouse.unlink()  # as on a machine that sees the lake only, or while dbt holds it
-    assert pipeline.answer("uniform", "audio").success
+    succeeded(pipeline.answer("uniform", "audio"))
 
 
 def test_the_partition_sensor_adds_what_models_yaml_names(
@@ -133,8 +137,8 @@ def kept_by_dagster(directory: DataDirectory) -> bytes:
     return b"".join(file.read_bytes() for file in files)
 
 
-def test_no_event_and_no_log_holds_a_sessions_words_or_name(published: DataDirectory) -> None:
-    written = kept_by_dagster(published)
+def test_no_event_and_no_log_holds_a_sessions_words_or_name(directory: DataDirectory) -> None:
+    written = kept_by_dagster(directory)
     found = [text for text in (*PLANTED, *SESSIONS) if text.encode() in written]
     assert found == []
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -31,9 +30,8 @@ def answers(directory: DataDirectory) -> dict[str, bytes]:
 
 
 def test_a_model_added_while_the_ui_runs_is_answered_and_published_and_nothing_else_is_asked(
-    published: DataDirectory, tmp_path: Path
+    directory: DataDirectory, tmp_path: Path
 ) -> None:
-    directory = DataDirectory(shutil.copytree(published.root, tmp_path / "data"))
     before = answers(directory)
     with serving(directory, tmp_path) as ui:
         (tmp_path / "models.yaml").write_text(ENTRY)
@@ -53,9 +51,8 @@ def test_a_model_added_while_the_ui_runs_is_answered_and_published_and_nothing_e
 
 
 def test_the_end_of_the_ui_ends_what_it_runs_and_the_next_command_is_not_held_up(
-    published: DataDirectory, tmp_path: Path
+    directory: DataDirectory, tmp_path: Path
 ) -> None:
-    directory = DataDirectory(shutil.copytree(published.root, tmp_path / "data"))
     with serving(directory, tmp_path) as ui:
         taken = subprocess.run(
             [RESCUE, "ui", "--port", str(ui.port)],
