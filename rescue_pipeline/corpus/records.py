@@ -144,8 +144,9 @@ def _scenario(raw: dict[str, Any], sample_id: str) -> str:
 
 def _participants(declared: list[str] | None, turns: list[dict[str, Any]]) -> tuple[list[str], bool]:
     """The declared participants, else everybody named in the turns but the therapist and the groups, as they appear."""
-    names = declared or distinct(name for name in _named_in(turns) if name not in SPECIAL_NAMES and name.strip())
-    if not any(name.strip() for name in names):
+    named = distinct(name for name in declared or () if name.strip())
+    names = named or distinct(name for name in _named_in(turns) if name not in SPECIAL_NAMES and name.strip())
+    if not names or (declared and not named):
         raise InvalidRecord(
             "nobody takes part",
             field="participants",

@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from importlib.metadata import version
@@ -23,12 +24,14 @@ from rescue_pipeline.bundle import ASSETS, DBT_PROJECT
 from rescue_pipeline.datadir import DataDirectory
 from rescue_pipeline.defs.gates import contract_specs, kept, under_contract
 from rescue_pipeline.defs.policies import OWNERS, WAREHOUSE_POOL
-from rescue_pipeline.defs.resources import open_datadir
+from rescue_pipeline.defs.resources import open_datadir, open_workspace
 from rescue_pipeline.defs.translation import Translator, with_row_counts
 from rescue_pipeline.lake import Lake
+from rescue_pipeline.llm.rebuilding import restore_lost_plans
 from rescue_pipeline.schemas import Instances, LoadedCorpus, Sessions, Turns, UnlabelledRows, check_table
 from rescue_pipeline.warehouse import open_duckdb, require_free
 
+_KEPT_SECONDS = 2 * 24 * 3600
 EXPORTED = {"sessions": Sessions, "turns": Turns, "instances": Instances, "unlabelled_rows": UnlabelledRows}
 
 
@@ -63,10 +66,8 @@ def _prepared_project() -> DbtProject:
     project = DbtProject(project_dir=DBT_PROJECT, profiles_dir=DBT_PROJECT, target_path=target)
     if not project.manifest_path.exists():
         set_dbt_environment(directory)
-        stale = list(target.parent.glob("[!.]*"))
         _parse(project, target)
-        for folder in stale:
-            shutil.rmtree(folder, ignore_errors=True)
+        _forget_old(target)
     return project
 
 
@@ -77,8 +78,18 @@ def _parse(project: DbtProject, target: Path) -> None:
         parsed = Path(private) / "target"
         parsed.mkdir()
         dbt_resource(project).cli(["parse", "--quiet"], target_path=parsed).wait()
-        with suppress(OSError):  # it is there already
+        if not project.manifest_path.exists():
+            shutil.rmtree(target, ignore_errors=True)  # what a process that died left of it
+        with suppress(OSError):  # another process was faster
             parsed.rename(target)
+
+
+def _forget_old(target: Path) -> None:
+    """Remove what was parsed from files as they were days ago; anything newer may be in use by another process."""
+    for folder in target.parent.iterdir():
+        with suppress(OSError):
+            if folder != target and time.time() - folder.stat().st_mtime > _KEPT_SECONDS:
+                shutil.rmtree(folder)
 
 
 class Dbt(DbtCliResource):
@@ -151,7 +162,7 @@ def _exported(table: str, description: str, deps: Sequence[Sequence[str]] = ()) 
     check_specs=contract_specs([*EXPORTED, "corpus"]),
     pool=WAREHOUSE_POOL,
 )
-def export_tasks() -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:  # type: ignore[type-arg]
+def export_tasks(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:  # type: ignore[type-arg]
     """Copy the task tables to the lake, so that asking never opens the warehouse."""
     directory = datadir.current()
     lake = Lake(directory.lake)
@@ -163,6 +174,11 @@ def export_tasks() -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:  # t
         yield _stored(table, frame.height, version, lake.write(table, frame, name=version))
     # last: questions are asked about a version once all its tables are there
     yield _stored("corpus", 1, version, lake.write("corpus", check_table(loaded, LoadedCorpus, "lake.corpus")))
+    if restored := restore_lost_plans(open_workspace()):
+        context.log.warning(
+            f"the lake had lost plans: {restored.plans} plans, {restored.rows} responses and {restored.answers} answers "
+            "were rebuilt from the journal; judgements follow when their models run again (nothing is asked twice)"
+        )
 
 
 def _select(directory: DataDirectory, query: str) -> pl.DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,7 +93,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 def _prediction(line: str, corpus: Corpus, good: Mapping[Key, Prediction]) -> Prediction | tuple[str, str, str]:
     """The prediction of a line, or (field, expected, found)."""
     try:
-        fields = json.loads(line, parse_constant=_no_constant)
+        fields = json.loads(line, parse_constant=_no_constant, parse_float=_finite)
     except (ValueError, RecursionError):
         return "(line)", "a JSON object", f"{len(line)} characters that are not JSON"
     try:
@@ -107,6 +108,14 @@ def _prediction(line: str, corpus: Corpus, good: Mapping[Key, Prediction]) -> Pr
     if earlier is not None and earlier.content != prediction.content:
         return "answer", "one answer per question and modality", f"another one for {prediction.instance_id}"
     return prediction
+
+
+def _finite(number: str) -> float:
+    """1e999 is JSON, and infinite to Python; what is stored could not be written as JSON again."""
+    value = float(number)
+    if not math.isfinite(value):
+        raise ValueError("a number out of range")
+    return value
 
 
 def _no_constant(name: str) -> None:

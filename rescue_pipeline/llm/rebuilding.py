@@ -40,6 +40,12 @@ def rebuild_lake(workspace: Workspace) -> RebuildSummary:
     return RebuildSummary(plans, segments, rows, _parse_all(workspace, journal / TABLE))
 
 
+def restore_lost_plans(workspace: Workspace) -> RebuildSummary | None:
+    """Rebuild the lake when it lacks plans that the journal holds (a deleted or half-copied lake); None otherwise."""
+    kept = sum(1 for _ in (workspace.datadir.journal / TABLE).rglob(f"*{SUFFIX}"))
+    return rebuild_lake(workspace) if kept > len(workspace.lake.files(TABLE)) else None
+
+
 def _parse_all(workspace: Workspace, plans: Path) -> int:
     """Parse every planned partition and task; returns the number of answers."""
     planned = {tuple(_levels(path.parent.relative_to(plans).parts).items()) for path in plans.rglob(f"*{SUFFIX}")}

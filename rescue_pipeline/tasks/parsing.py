@@ -6,7 +6,7 @@ empty         no text, or nothing but reasoning; or the answer's field is null, 
               viewpoints without text
 refused       no answer object, and the text opens as a refusal, or an object has a `refusal` in place of the fields
 unparseable   no object with the answer's fields; or a field of another type; er: an intensity that is no whole number
-              in 0..10 (`8/10`, 4.5, 11; the text "7" is one)
+              in 0..10 (`8/10`, 4.5, 11; the text "7" is one); or several objects that answer differently
 out_of_set    fields of the right type, but nothing valid in them: itp neither yes nor no; a ranking without a known
               label; viewpoints between people who are not there
 
@@ -30,6 +30,7 @@ empty_viewpoint       vp: items without text were dropped
 repeated_viewpoint    vp: identical items were merged
 no_emotion, bad_emotion, bad_intensity   er: which field failed
 no_answer_object      nothing in the text has the answer's fields
+contradictory         the text holds several answers that differ: which one is meant is not for us to choose
 
 Labels are matched after normalisation, names as they are (people.py). A label that a text merely mentions, affirmed
 or denied, is never an answer.
@@ -95,16 +96,24 @@ def parse_answer(
         return ParsedAnswer("empty")
     spec = load_tasks()[task]
     refusal: str | None = None
+    answers: list[ParsedAnswer] = []
     for found in values(content):
         hit = _fields(spec.answer_model, found)
-        if hit is not None:
-            record, source = hit
-            outcome = _interpret(spec, instance, session, record)
-            answer = outcome.answer.model_dump() if outcome.answer else None
-            flags = list(dict.fromkeys([*source.flags, *outcome.flags]))
-            return ParsedAnswer(outcome.status, answer, reason_of(record), flags)
-        refusal = refusal or _refusal(found)
-    return _without_answer(content, refusal)
+        if hit is None:
+            refusal = refusal or _refusal(found)
+            continue
+        record, source = hit
+        outcome = _interpret(spec, instance, session, record)
+        answer = outcome.answer.model_dump() if outcome.answer else None
+        flags = list(dict.fromkeys([*source.flags, *outcome.flags]))
+        answers.append(ParsedAnswer(outcome.status, answer, reason_of(record), flags))
+        if found.whole and "surrounding_text" not in found.flags:
+            break
+    if not answers:
+        return _without_answer(content, refusal)
+    if any((other.status, other.answer) != (answers[0].status, answers[0].answer) for other in answers):
+        return ParsedAnswer("unparseable", flags=["contradictory"])
+    return answers[0]
 
 
 def _fields(model: type[Answer], found: Found) -> tuple[dict[str, Any], Found] | None:

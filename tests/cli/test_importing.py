@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -57,6 +58,7 @@ def test_an_import_ends_with_the_leaderboard_of_both_protocols(finished_small: F
 
 
 @pytest.mark.timeout(LONGEST_SECONDS)
+@pytest.mark.skipif("RESCUE_TEST_LARGE" not in os.environ, reason="takes long: set RESCUE_TEST_LARGE=1")
 @pytest.mark.skipif(not ORACLE.is_dir(), reason="the large oracle is not on this machine")
 def test_the_large_oracle_agrees_too(tmp_path: Path) -> None:
     corpus, directory = resolve(ORACLE / "corpus.jsonl"), DataDirectory(tmp_path / "data").create()

@@ -290,3 +290,7 @@ def test_the_oddities_of_real_annotations_are_accepted() -> None:
     ]
     parsed = parse(record("uma_and_vik_and_zoe/1", rows, participants=["Dana", "Danah", "Zoe"]))
     assert len(parsed.turns) == 6
+
+
+def test_a_participant_declared_twice_or_without_a_name_counts_once_or_not() -> None:
+    assert parse(record(participants=["Uma", "Vik", "Uma", " "])).sample["participants"] == ["Uma", "Vik"]

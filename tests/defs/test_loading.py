@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,17 @@ def test_a_changed_model_gets_a_manifest_of_its_own(tmp_path: Path, monkeypatch:
             file.write("\n")
         seen.add(transform._project_hash())
     assert len(seen) == 5
+
+
+def test_what_another_process_may_still_use_is_not_removed(tmp_path: Path) -> None:
+    from rescue_pipeline.defs import transform
+
+    for name, days in (("old", 9), ("recent", 1), ("mine", 9)):
+        (tmp_path / name).mkdir()
+        then = time.time() - days * 24 * 3600
+        os.utime(tmp_path / name, (then, then))
+    transform._forget_old(tmp_path / "mine")
+    assert {folder.name for folder in tmp_path.iterdir()} == {"recent", "mine"}
 
 
 def test_the_workspace_and_the_project_name_the_same_location() -> None:

@@ -180,3 +180,16 @@ def test_the_journal_alone_gives_an_import_back(workspace: Workspace) -> None:
     rebuild_lake(workspace)
     for name, schema in names.items():
         assert table(workspace, name, schema).sort("request_id").equals(before[name])
+
+
+def test_a_number_out_of_range_is_a_bad_line_and_the_rest_is_imported(workspace: Workspace, tmp_path: Path) -> None:
+    sample_id, row_index = next(
+        (row["sample_id"], row["row_index"]) for row in workspace.corpus.instances.values() if row["task"] == "er"
+    )
+    line = '{"task":"er","sample_id":%s,"row_index":%d,"modality":"dialogue","answer":{"emotion":"x","intensity":%s}}'
+    file = tmp_path / "answers.jsonl"
+    lines = [line % (json.dumps(sample_id), row_index, number) for number in ("1e999", "5")]
+    file.write_text("\n".join(lines), encoding="utf-8")
+    summary = import_predictions(workspace, file, "far")
+    assert [bad.line for bad in summary.errors] == [1]
+    assert summary.imported == 1

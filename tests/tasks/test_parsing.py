@@ -104,6 +104,21 @@ def test_code_fences_are_taken_off(content: str) -> None:
     assert "fenced" in parse("itp", content).flags
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        f'{YES} {{"should_speak": "no"}}',
+        f'{YES} no wait {{"should_speak": "no"}}',
+        'Form: {"should_speak": "yes"} or {"should_speak": "no"}. I cannot decide.',
+        f'{{"example": {{"should_speak": "no"}}}} The right one: {YES}',
+        f'```json\n{{"should_speak": "no"}}\n```\n{YES}',
+    ],
+)
+def test_answers_that_contradict_each_other_are_no_answer(content: str) -> None:
+    parsed = parse("itp", content)
+    assert (parsed.status, parsed.answer, parsed.flags) == ("unparseable", None, ["contradictory"])
+
+
 def test_back_ticks_inside_a_string_are_no_fence() -> None:
     parsed = parse("itp", '{"reason": "uses ```x``` twice", "should_speak": "yes"}')
     assert (parsed.status, parsed.reason, parsed.flags) == ("ok", "uses ```x``` twice", [])
@@ -115,7 +130,7 @@ def test_back_ticks_inside_a_string_are_no_fence() -> None:
         f"Sure. {YES}",
         f"{YES} That is my answer.",
         f"Weighing {{both}} sides: {YES}",
-        f'{YES} {{"should_speak": "no"}}',
+        f"{YES} In short: {YES}",
     ],
 )
 def test_the_first_balanced_object_in_running_text_counts(content: str) -> None:
