@@ -4,6 +4,7 @@ Libraries that take long to import are imported by the command that needs them; 
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -331,4 +332,6 @@ def _say_where(directory: datadir.DataDirectory, quiet: bool = False) -> None:
 
 
 def main() -> None:
+    # the libraries behind a run make millions of lasting objects: looking through them again and again is a tenth of it
+    gc.set_threshold(100_000, 50, 50)
     app(prog_name="rescue")
