@@ -112,7 +112,7 @@ def _remarks(report: ValidationReport) -> Iterator[str]:
     for result in report.quality.results:
         if not result.success:
             kind = "error" if result.severity == "blocking" else "warning"
-            yield f"{kind}: {result.description}: {result.observed}"
+            yield f"{kind}: broken: {result.description.rstrip('.')} ({result.observed})"
 
 
 def print_checks(checks: Sequence[ModelCheck]) -> None:

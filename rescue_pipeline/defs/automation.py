@@ -28,13 +28,13 @@ publish_after_answers = dg.AutomationConditionSensorDefinition(
     "publish_after_answers",
     target=PUBLISH,
     default_status=dg.DefaultSensorStatus.RUNNING,
-    minimum_interval_seconds=15,
+    minimum_interval_seconds=10,
 )
 
 
 @dg.sensor(
     default_status=dg.DefaultSensorStatus.RUNNING,
-    minimum_interval_seconds=15,
+    minimum_interval_seconds=10,
     description="Keeps the model partitions equal to the registry (models.yaml). Asks nothing.",
 )
 def model_partitions(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:

@@ -162,7 +162,7 @@ def _exported(table: str, description: str, deps: Sequence[Sequence[str]] = ()) 
     check_specs=contract_specs([*EXPORTED, "corpus"]),
     pool=WAREHOUSE_POOL,
 )
-def export_tasks(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:  # type: ignore[type-arg]
+def export_tasks(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:
     """Copy the task tables to the lake, so that asking never opens the warehouse."""
     directory = datadir.current()
     lake = Lake(directory.lake)
@@ -176,8 +176,8 @@ def export_tasks(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeRe
     yield _stored("corpus", 1, version, lake.write("corpus", check_table(loaded, LoadedCorpus, "lake.corpus")))
     if restored := restore_lost_plans(open_workspace()):
         context.log.warning(
-            f"the lake had lost plans: {restored.plans} plans, {restored.rows} responses and {restored.answers} answers "
-            "were rebuilt from the journal; judgements follow when their models run again (nothing is asked twice)"
+            f"the lake had lost plans: {restored.plans} plans, {restored.rows} responses, {restored.answers} answers "
+            "were rebuilt from the journal; judgements follow when their models run again, and nothing is asked twice"
         )
 
 

@@ -80,7 +80,11 @@ async def _check(entry: ModelEntry) -> ModelCheck:
         reason = reply.error if reply.error_type == "timeout" else f"{reply.error_type}: {reply.error}"
         return ModelCheck(entry.id, key, False, None, known, seconds, str(reason))
     structured = None if rung_of(entry, _SCHEMA) == "plain" else _is_ready(reply.content)
-    message = "ready" if structured is not False else "answers, but not in the form asked for: set structured_output"
+    message = (
+        "ready"
+        if structured is not False
+        else "answers, but not in the form asked for: try another structured_output (json_schema, json_object, none)"
+    )
     if reply.status != "ok":
         message = f"answers, but with status {reply.status}"
     return ModelCheck(entry.id, key, True, structured, known, seconds, message)

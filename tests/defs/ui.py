@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 import psutil
 
 from rescue_pipeline.datadir import DataDirectory
+from tests.defs.pipeline import OPTIONS
 
 RESCUE = Path(sys.executable).with_name("rescue")
 PATIENCE_SECONDS = 200
@@ -85,7 +86,7 @@ class Ui:
         return keys
 
     def launch_answer(self, model: str, modality: str) -> str:
-        """Launch the answer job for one partition, with the launchpad's defaults; returns the run's id."""
+        """Launch the answer job for one partition; returns the run's id."""
         mutation = """mutation ($params: ExecutionParams!) { launchRun(executionParams: $params) {
             __typename ... on LaunchRunSuccess { run { runId } } ... on PythonError { message } } }"""
         tags = {
@@ -94,7 +95,11 @@ class Ui:
             "dagster/partition/modality": modality,
         }
         execution = {"tags": [{"key": key, "value": value} for key, value in tags.items()]}
-        params = {"selector": ANSWER_JOB, "runConfigData": {}, "executionMetadata": execution}
+        params = {
+            "selector": ANSWER_JOB,
+            "runConfigData": {"resources": {"options": {"config": OPTIONS}}},
+            "executionMetadata": execution,
+        }
         launched = self.ask(mutation, params=params)["launchRun"]
         assert launched["__typename"] == "LaunchRunSuccess", launched
         return str(launched["run"]["runId"])
