@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 
 import polars as pl
@@ -11,7 +12,7 @@ import pytest
 from rescue_pipeline.llm import Partition, Workspace, answering
 from rescue_pipeline.llm.answering import parse_partition
 from rescue_pipeline.llm.asking import ask_partitions
-from rescue_pipeline.llm.rebuilding import rebuild_lake
+from rescue_pipeline.llm.rebuilding import rebuild_lake, restore_lost_plans
 from rescue_pipeline.schemas import TASKS, Answers, Plan, Responses
 from rescue_pipeline.tasks.parsing import ParsedAnswer
 from tests.llm.conftest import QUICK
@@ -123,8 +124,6 @@ def test_a_lost_lake_is_made_again_from_the_journal(workspace: Workspace) -> Non
         parse_partition(workspace, UNIFORM, task)
     tables = {"plan": Plan, **{f"responses_{t}": Responses for t in TASKS}, **{f"answers_{t}": Answers for t in TASKS}}
     before = {name: workspace.lake.read(name, schema) for name, schema in tables.items()}
-    import shutil
-
     for name in tables:
         shutil.rmtree(workspace.lake.folder(name))
     summary = rebuild_lake(workspace)
@@ -132,3 +131,13 @@ def test_a_lost_lake_is_made_again_from_the_journal(workspace: Workspace) -> Non
     for name, schema in tables.items():
         key = [column for column in ("instance_id", "request_id") if column in before[name].columns]
         assert workspace.lake.read(name, schema).sort(key).equals(before[name].sort(key)), name
+
+
+def test_only_a_lake_that_lacks_plans_is_restored(workspace: Workspace) -> None:
+    ask_partitions(workspace, [UNIFORM], ["itp"], 3)
+    assert restore_lost_plans(workspace) is None
+    shutil.rmtree(workspace.lake.folder("plan"))
+    restored = restore_lost_plans(workspace)
+    assert restored is not None
+    assert (restored.plans, restored.rows) == (1, 3)
+    assert restore_lost_plans(workspace) is None
