@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 import duckdb
 
@@ -31,8 +32,9 @@ class RunRequest:
     modalities: Sequence[str] = ("dialogue",)
     protocol: str = "clean"
     limit: int | None = None
-    judge: str | None = None
-    allow_paid: bool = False
+    judges: Sequence[str] = ()
+    budget_usd: float | None = None
+    retry: Sequence[str] = ()
 
     def check(self, registry: Registry) -> None:
         """Raise UsageError for an unknown task, modality, protocol, model or judge."""
@@ -48,7 +50,8 @@ class RunRequest:
         if self.limit is not None and self.limit < 1:
             raise UsageError("--limit is a number of questions per task", expected="1 or more", found=str(self.limit))
         registry.resolve(self.models)
-        registry.judge(self.judge)
+        for judge in self.judges:
+            registry.judge(judge)
 
 
 @dataclass(frozen=True)
@@ -115,8 +118,10 @@ def run(request: RunRequest, directory: DataDirectory) -> RunOutcome:
             "protocol": request.protocol,
             "tasks": list(request.tasks),
             "limit": request.limit,
-            "judge": request.judge,
-            "allow_paid": request.allow_paid,
+            "judges": list(request.judges),
+            "budget_usd": request.budget_usd,
+            "retry": list(request.retry),
+            "run_id": str(uuid4()),
         }
         try:
             asked = launcher.answer(request.models, request.modalities, options)
@@ -131,7 +136,11 @@ def run(request: RunRequest, directory: DataDirectory) -> RunOutcome:
 
 
 def import_file(
-    directory: DataDirectory, file: Path, model: str | None, judge: str | None = None, allow_paid: bool = False
+    directory: DataDirectory,
+    file: Path,
+    model: str | None,
+    judges: Sequence[str] = (),
+    budget_usd: float | None = None,
 ) -> RunOutcome:
     """Score answers that were made elsewhere; the current corpus must be loaded, and is if it is not."""
     if not file.is_file():
@@ -145,7 +154,13 @@ def import_file(
         launcher.prepare()
         imported = import_predictions(open_workspace(), file, model)
         modalities = [partition.modality for partition in imported.partitions]
-        options = {"protocol": IMPORTED, "tasks": imported.tasks, "judge": judge, "allow_paid": allow_paid}
+        options = {
+            "protocol": IMPORTED,
+            "tasks": imported.tasks,
+            "judges": list(judges),
+            "budget_usd": budget_usd,
+            "run_id": str(uuid4()),
+        }
         launcher.judge([imported.model], modalities, options)
         launcher.publish()
     bad_lines = [

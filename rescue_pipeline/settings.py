@@ -24,6 +24,8 @@ class Settings(BaseSettings):
     """Where the Parquet lake lies (fsspec URL); without it `<data_dir>/lake`."""
     models_file: Path = Path("models.yaml")
     """The user's own model registry, merged over the shipped one."""
+    budget_usd: float | None = Field(default=None, ge=0)
+    """What a run may spend on models that cost money, judges included; without it nothing that costs money is asked."""
     lock_timeout_seconds: float = Field(default=30.0, ge=0)
     """How long to wait for another process to release the warehouse."""
     corpus_url: str = Field(default=CORPUS_URL, pattern=r"^https?://\S+$")

@@ -19,8 +19,16 @@ Tasks = Annotated[str | None, typer.Option(metavar="A,B", help="of itp, rpp, stp
 Modalities = Annotated[str | None, typer.Option(metavar="A,B", help="what is shown to them (default: dialogue)")]
 Protocol = Annotated[str, typer.Option(metavar="NAME", help="how questions are asked")]
 Limit = Annotated[int | None, typer.Option(help="at most N questions per task; the first 10 are among the first 20")]
-Judge = Annotated[str | None, typer.Option(help="the model that grades er and vp (default: the registry's judge)")]
-Yes = Annotated[bool, typer.Option("--yes", help="ask models that cost money")]
+Judges = Annotated[
+    str | None, typer.Option("--judge", metavar="A,B", help="who grades er and vp (default: the registry's judge)")
+]
+Budget = Annotated[
+    float | None,
+    typer.Option("--budget", metavar="USD", min=0, help="what the run may cost, judges included (default: nothing)"),
+]
+Retry = Annotated[
+    str | None, typer.Option(metavar="STATUS,..", help="ask again, in a new epoch, what ended so (refused, ..)")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="results only: no progress, no headline")]
 
 

@@ -10,18 +10,19 @@ import typer
 
 from rescue_pipeline import console
 from rescue_pipeline.commands.options import (
+    Budget,
     CorpusPath,
     Encoding,
-    Judge,
+    Judges,
     Limit,
     Modalities,
     Models,
     Name,
     Protocol,
     Quiet,
+    Retry,
     Tasks,
     Transcripts,
-    Yes,
     current,
     listed,
     say_where,
@@ -49,8 +50,9 @@ def run(
     modalities: Modalities = None,
     protocol: Protocol = "clean",
     limit: Limit = None,
-    judge: Judge = None,
-    yes: Yes = False,
+    judge: Judges = None,
+    budget: Budget = None,
+    retry: Retry = None,
     name: Name = None,
     transcripts: Transcripts = None,
     encoding: Encoding = None,
@@ -68,8 +70,9 @@ def run(
         modalities=listed(modalities),
         protocol=protocol,
         limit=limit,
-        judge=judge,
-        allow_paid=yes,
+        judges=listed(judge),
+        budget_usd=budget,
+        retry=listed(retry),
     )
 
 
@@ -121,8 +124,8 @@ def finish(outcome: RunOutcome) -> None:
 def import_predictions(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="the answers, one a line")],
     model: Annotated[str | None, typer.Option(help="the name to score them under (default: the rows' own)")] = None,
-    judge: Judge = None,
-    yes: Yes = False,
+    judge: Judges = None,
+    budget: Budget = None,
     quiet: Quiet = False,
 ) -> None:
     """Score answers made elsewhere.
@@ -133,5 +136,5 @@ def import_predictions(
 
     directory = running.use(current(quiet))
     with console.stages(quiet):
-        outcome = running.import_file(directory, file, model, judge, allow_paid=yes)
+        outcome = running.import_file(directory, file, model, listed(judge), budget)
     finish(outcome)

@@ -64,9 +64,9 @@ def judge_answers(context: dg.AssetExecutionContext, options: RunOptions) -> Res
         open_workspace(),
         partitions_of(context, options),
         tasks,
-        options.judge,
+        options.judges or None,
         progress.report,
-        allow_paid=options.allow_paid,
+        spending=options.spending(context),
     )
     for table, chosen in selected.items():
         for summary in summaries:

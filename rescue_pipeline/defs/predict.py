@@ -45,7 +45,7 @@ def plan_questions(context: dg.AssetExecutionContext, options: RunOptions) -> Re
     workspace = open_workspace()
     for partition in partitions_of(context, options):
         summary = yield from under_contract(
-            ["plan"], write_plan, workspace, partition, options.tasks, limit=options.limit
+            ["plan"], write_plan, workspace, partition, options.tasks, limit=options.limit, retry=options.retry
         )
         context.add_asset_metadata(
             {
@@ -92,7 +92,7 @@ def ask_models(context: dg.AssetExecutionContext, options: RunOptions) -> Result
         tasks,
         options.limit,
         progress.report,
-        allow_paid=options.allow_paid,
+        spending=options.spending(context),
     )
     for summary in summaries:
         add_metadata(context, summary, "responses", tasks)

@@ -11,6 +11,7 @@ from rescue_pipeline.corpus.source import from_datadir, resolve
 from rescue_pipeline.datadir import DataDirectory
 from rescue_pipeline.errors import UsageError
 from rescue_pipeline.lake import Lake
+from rescue_pipeline.llm.budget import Spending
 from rescue_pipeline.llm.registry import load_registry
 from rescue_pipeline.llm.workspace import Partition, Workspace
 from rescue_pipeline.schemas import LAKE_TABLES, TASKS, LoadedCorpus
@@ -23,8 +24,20 @@ class RunOptions(dg.ConfigurableResource):  # type: ignore[type-arg]
     protocol: str = Field(default="clean", description="how questions are asked: a file of assets/protocols")
     tasks: list[str] = Field(default=list(TASKS), description="which of the six tasks are planned, and may be asked")
     limit: int | None = Field(default=None, description="at most this many questions per task (seeded, nested)")
-    judge: str | None = Field(default=None, description="the judge of er and vp; empty: the registry's choice")
-    allow_paid: bool = Field(default=False, description="permit requests to models that cost money")
+    judges: list[str] = Field(default=[], description="the judges of er and vp; empty: the registry's choice")
+    budget_usd: float | None = Field(
+        default=None,
+        description="USD this run may spend, answers and judges together; empty: RESCUE_BUDGET_USD, else nothing",
+    )
+    run_id: str | None = Field(default=None, description="runs with one id share one budget; empty: this run's own id")
+    retry: list[str] = Field(
+        default=[], description="ask again, in a new epoch, the questions whose answer has one of these statuses"
+    )
+
+    def spending(self, context: dg.AssetExecutionContext) -> Spending:
+        """The cap of this run."""
+        budget = Settings().budget_usd if self.budget_usd is None else self.budget_usd
+        return Spending(self.run_id or context.run_id, budget)
 
 
 def open_datadir() -> DataDirectory:

@@ -12,13 +12,14 @@ from typing import Any
 
 import polars as pl
 
-from rescue_pipeline.errors import UsageError
 from rescue_pipeline.llm.assignments import Assignment, Tally
 from rescue_pipeline.llm.baselines import register_baselines
+from rescue_pipeline.llm.budget import Spending
 from rescue_pipeline.llm.client import RetryPolicy
 from rescue_pipeline.llm.dispatch import OnProgress, dispatch
 from rescue_pipeline.llm.journal import Journal, recover
 from rescue_pipeline.llm.lease import lease, lease_file
+from rescue_pipeline.llm.permission import permitted
 from rescue_pipeline.llm.planning import Question, Renderer, plan_questions
 from rescue_pipeline.llm.responses import counting_responses
 from rescue_pipeline.llm.segments import Stream
@@ -36,29 +37,29 @@ def ask_partitions(
     limit: int | None = None,
     on_progress: OnProgress | None = None,
     *,
-    allow_paid: bool = False,
+    spending: Spending | None = None,
     policy: RetryPolicy | None = None,
 ) -> list[PartitionSummary]:
     """Write the plans and ask every planned question that has no final response, all models at once.
 
-    limit: questions per task. Raises UsageError before anything is asked when a name is unknown or a model that costs
-    money has open questions without `allow_paid`; RescueError when another process asks one of the partitions or the
+    limit: questions per task. Raises UsageError before anything is asked when a name is unknown or a model may not be
+    asked (permission.py); RescueError when another process asks one of the partitions or the
     journal cannot be written. A model that cannot be asked at all (wrong key, no such model) is stopped and reported;
     the others go on.
     """
-    tasks = known_tasks(tasks)
+    tasks, spending = known_tasks(tasks), spending or Spending()
     renderers = [Renderer(workspace, partition) for partition in dict.fromkeys(partitions)]
     with ExitStack() as held:
         for partition in sorted(renderer.partition for renderer in renderers):
             held.enter_context(partition_lease(workspace, partition))
         claimed: dict[str, set[str]] = defaultdict(set)
-        jobs = [_job(renderer, tasks, limit, claimed) for renderer in renderers]
-        send(workspace, [work for _, work in jobs], allow_paid=allow_paid, policy=policy, on_progress=on_progress)
+        jobs = [_job(renderer, tasks, limit, claimed, spending) for renderer in renderers]
+        send(workspace, [work for _, work in jobs], spending=spending, policy=policy, on_progress=on_progress)
     return [PartitionSummary.of(work, _statuses(workspace, planned, work)) for planned, work in jobs]
 
 
 def _job(
-    renderer: Renderer, tasks: Sequence[str], limit: int | None, claimed: dict[str, set[str]]
+    renderer: Renderer, tasks: Sequence[str], limit: int | None, claimed: dict[str, set[str]], spending: Spending
 ) -> tuple[Planned, Assignment[Question]]:
     """A partition's questions and the open ones among them. claimed: what other partitions ask of the model."""
     workspace, partition = renderer.workspace, renderer.partition
@@ -74,7 +75,7 @@ def _job(
         entry=renderer.entry,
         questions=questions,
         request=lambda question: renderer.request(workspace.corpus.instances[question.instance_id]),
-        identity=lambda question: _identity(partition, question),
+        identity=lambda question: _identity(partition, question, spending.run_id),
         stream=lambda task: response_stream(partition, task),
         tallies=tallies,
         what=f"asking {partition.model} ({partition.modality})",
@@ -95,35 +96,25 @@ def send(
     workspace: Workspace,
     assignments: Sequence[Assignment[Any]],
     *,
-    allow_paid: bool,
+    spending: Spending,
     policy: RetryPolicy | None,
     on_progress: OnProgress | None,
 ) -> None:
     """Ask the open questions of all assignments and journal the replies; the caller holds the leases."""
-    _refuse_unpermitted(assignments, allow_paid)
+    budget = permitted(workspace, assignments, spending)
     if any(work.questions and work.entry.is_baseline for work in assignments):
         register_baselines(workspace)
     with Journal(workspace.datadir.journal, workspace.lake) as journal:
-        dispatch(assignments, journal, policy=policy, on_progress=on_progress)
+        dispatch(assignments, journal, budget=budget, policy=policy, on_progress=on_progress)
 
 
-def _refuse_unpermitted(assignments: Sequence[Assignment[Any]], allow_paid: bool) -> None:
-    """Raise UsageError when a model that costs money would be asked without consent."""
-    paid = {work.entry.id: len(work.questions) for work in assignments if work.questions and work.entry.is_paid}
-    if paid and not allow_paid:
-        raise UsageError(
-            "these models cost money; nothing was asked",
-            found=", ".join(f"{model} ({n} open questions)" for model, n in paid.items()),
-            advice="add --yes to ask them, or --limit 10 --yes to try a few questions first",
-        )
-
-
-def _identity(partition: Partition, question: Question) -> dict[str, Any]:
+def _identity(partition: Partition, question: Question, run_id: str) -> dict[str, Any]:
     # without the instance: a request that two of them share is one request
     return {
         "task": question.task,
         "generation": question.generation,
         "epoch": question.epoch,
+        "run_id": run_id,
         **partition.levels,
     }
 

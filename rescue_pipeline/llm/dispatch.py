@@ -15,6 +15,7 @@ from typing import Any
 from rescue_pipeline.errors import RescueError
 from rescue_pipeline.llm.adapter import close_connections, prepare_litellm
 from rescue_pipeline.llm.assignments import Asked, Assignment
+from rescue_pipeline.llm.budget import Budget
 from rescue_pipeline.llm.client import Client, RetryPolicy
 from rescue_pipeline.llm.exchange import Reply
 from rescue_pipeline.llm.journal import Journal
@@ -29,6 +30,7 @@ def dispatch(
     assignments: Sequence[Assignment[Any]],
     journal: Journal,
     *,
+    budget: Budget,
     policy: RetryPolicy | None = None,
     on_progress: OnProgress | None = None,
 ) -> None:
@@ -36,7 +38,7 @@ def dispatch(
     open_ones = [assignment for assignment in assignments if assignment.questions]
     if open_ones:
         prepare_litellm()
-        _run(_Dispatcher(open_ones, journal, policy or RetryPolicy(), on_progress))
+        _run(_Dispatcher(open_ones, journal, budget, policy or RetryPolicy(), on_progress))
 
 
 def _run(dispatcher: _Dispatcher) -> None:
@@ -66,10 +68,12 @@ class _Dispatcher:
         self,
         assignments: Sequence[Assignment[Any]],
         journal: Journal,
+        budget: Budget,
         policy: RetryPolicy,
         on_progress: OnProgress | None,
     ) -> None:
-        self.assignments, self.journal, self.policy, self.on_progress = assignments, journal, policy, on_progress
+        self.assignments, self.journal, self.budget = assignments, journal, budget
+        self.policy, self.on_progress = policy, on_progress
         self._endpoints: dict[tuple[str, str | None], Endpoint] = {}
         self._clients: dict[str, Client] = {}
 

@@ -53,6 +53,8 @@ class Reply:
     cost_usd: float | None
     provider_model: str | None
     system_fingerprint: str | None
+    counted_tokens: int | None
+    truncated_in: str | None
     sent_at: str
     seconds: float
 
@@ -108,6 +110,8 @@ class Exchange:
             cost_usd=cost_usd(price, self.usage),
             provider_model=self.provider_model,
             system_fingerprint=self.fingerprint,
+            counted_tokens=None,
+            truncated_in=None,
             sent_at=(self._sent_at or datetime.now(UTC)).isoformat(),
             seconds=round(time.monotonic() - self._started, 6) if self._sent_at else 0.0,
         )

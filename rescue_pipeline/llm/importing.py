@@ -159,6 +159,7 @@ def _journal(workspace: Workspace, model: str, predictions: Predictions, generat
                 "task": prediction.task,
                 "generation": generation,
                 "epoch": EPOCH,
+                "run_id": None,
                 **partition.levels,
                 **_reply(prediction),
             }

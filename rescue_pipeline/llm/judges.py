@@ -17,6 +17,7 @@ import polars as pl
 from rescue_pipeline.llm.asking import send, unclaimed
 from rescue_pipeline.llm.assignments import Assignment, Tally
 from rescue_pipeline.llm.baselines import corpus_key
+from rescue_pipeline.llm.budget import Spending
 from rescue_pipeline.llm.client import RetryPolicy
 from rescue_pipeline.llm.dispatch import OnProgress
 from rescue_pipeline.llm.exchange import Request
@@ -53,10 +54,10 @@ def judge_partitions(
     workspace: Workspace,
     partitions: Sequence[Partition],
     tasks: Sequence[str],
-    judge: str | None = None,
+    judges: Sequence[str] | None = None,
     on_progress: OnProgress | None = None,
     *,
-    allow_paid: bool = False,
+    spending: Spending | None = None,
     policy: RetryPolicy | None = None,
 ) -> list[JudgeSummary]:
     """Ask a judge about every answer with status ok that it has not judged, and store lake/judgements_<task>.
@@ -66,22 +67,23 @@ def judge_partitions(
     Raises as `ask_partitions` does.
     """
     tasks = [task for task in known_tasks(tasks) if task in JUDGED_TASKS]
-    bench = _Bench(workspace, judge)
+    spending = spending or Spending()
+    bench = _Bench(workspace, judges[0] if judges else None, spending.run_id)
     with ExitStack() as held:
         unique = list(dict.fromkeys(partitions))
         for partition in sorted(unique):
             held.enter_context(bench.lease(partition))
         claimed: set[str] = set()
         jobs = [_job(bench, partition, tasks, claimed) for partition in unique]
-        send(workspace, [work for _, work in jobs], allow_paid=allow_paid, policy=policy, on_progress=on_progress)
+        send(workspace, [work for _, work in jobs], spending=spending, policy=policy, on_progress=on_progress)
         return [bench.summary(verdicts, work) for verdicts, work in jobs]
 
 
 class _Bench:
     """A judge at work on a workspace."""
 
-    def __init__(self, workspace: Workspace, judge: str | None) -> None:
-        self.workspace = workspace
+    def __init__(self, workspace: Workspace, judge: str | None, run_id: str) -> None:
+        self.workspace, self.run_id = workspace, run_id
         self.entry = workspace.registry.judge(judge)
         self.generation = generation_of(workspace, self.entry)
         self.parameters = parameters_of(JUDGE_PARAMETERS, self.entry)
@@ -136,6 +138,7 @@ class _Bench:
             "modality": partition.modality,
             "protocol": partition.protocol,
             "epoch": EPOCH,
+            "run_id": self.run_id,
         }
 
     def summary(self, verdicts: dict[str, list[Verdict]], work: Assignment[Verdict]) -> JudgeSummary:

@@ -126,7 +126,11 @@ def plan_row(
 
 
 def write_plan(
-    workspace: Workspace, partition: Partition, tasks: Sequence[str], limit: int | None = None
+    workspace: Workspace,
+    partition: Partition,
+    tasks: Sequence[str],
+    limit: int | None = None,
+    retry: Sequence[str] = (),
 ) -> PlanSummary:
     """Write the plan of a partition; asks nothing and costs nothing. limit: questions per task.
 

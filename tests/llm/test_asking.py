@@ -17,6 +17,7 @@ import pytest
 from rescue_pipeline.errors import RescueError, UsageError
 from rescue_pipeline.llm import Partition, Workspace, segments
 from rescue_pipeline.llm.asking import ask_partitions, partition_lease
+from rescue_pipeline.llm.budget import Spending
 from rescue_pipeline.llm.planning import write_plan
 from rescue_pipeline.schemas import TASKS, Plan, Responses
 from tests.llm.conftest import QUICK, entry
@@ -138,14 +139,14 @@ def test_a_paid_model_is_not_asked_without_permission(serve: Serve, asked_at: Ca
     with pytest.raises(UsageError, match="cost money"):
         ask_partitions(workspace, [MADE], ["itp"], 2)
     assert not server.requests
-    ask_partitions(workspace, [MADE], ["itp"], 2, allow_paid=True)
+    ask_partitions(workspace, [MADE], ["itp"], 2, spending=Spending(budget_usd=1.0))
     ask_partitions(workspace, [MADE], ["itp"], 2)  # nothing is open, so nothing is to be permitted
     assert len(server.requests) == 2
 
 
 def test_an_unknown_price_makes_the_cost_unknown_not_zero(serve: Serve, asked_at: Callable[..., Workspace]) -> None:
     workspace = asked_at(serve(always(YES)), local=False)
-    assert ask_partitions(workspace, [MADE], ["itp"], 2, allow_paid=True)[0].cost_usd is None
+    assert ask_partitions(workspace, [MADE], ["itp"], 2, spending=Spending(budget_usd=1.0))[0].cost_usd is None
 
 
 def test_a_partition_held_by_another_is_refused_before_anything_is_asked(

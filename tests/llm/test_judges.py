@@ -39,7 +39,7 @@ def test_every_ok_answer_of_er_and_vp_is_judged_and_nothing_else(
 ) -> None:
     server = serve(always(GRADED))
     workspace = answered(asked_at(server, judge=True), UNIFORM)
-    summary = judge_partitions(workspace, [UNIFORM], ["er", "vp", "itp"], "made")[0]
+    summary = judge_partitions(workspace, [UNIFORM], ["er", "vp", "itp"], ["made"])[0]
     n = len(workspace.corpus.of_task("er")) + len(workspace.corpus.of_task("vp"))
     assert (summary.planned, summary.asked, summary.by_status) == (n, n, {"ok": n})
     assert summary.asked_of == "made"
@@ -53,9 +53,9 @@ def test_every_ok_answer_of_er_and_vp_is_judged_and_nothing_else(
 def test_judging_again_sends_nothing(serve: Serve, asked_at: Callable[..., Workspace]) -> None:
     server = serve(always(GRADED))
     workspace = answered(asked_at(server, judge=True), UNIFORM)
-    judge_partitions(workspace, [UNIFORM], ["er"], "made")
+    judge_partitions(workspace, [UNIFORM], ["er"], ["made"])
     n, before = len(server.requests), judgements(workspace, "er")
-    assert judge_partitions(workspace, [UNIFORM], ["er"], "made")[0].reused == before.height
+    assert judge_partitions(workspace, [UNIFORM], ["er"], ["made"])[0].reused == before.height
     assert len(server.requests) == n
     assert judgements(workspace, "er").equals(before)
 
@@ -64,7 +64,7 @@ def test_the_same_answer_of_two_models_is_judged_once(serve: Serve, asked_at: Ca
     server = serve(always(GRADED))
     heuristic = Partition("heuristic", "dialogue")
     workspace = answered(asked_at(server, judge=True), MAJORITY, heuristic)
-    one, other = judge_partitions(workspace, [MAJORITY, heuristic], ["er"], "made")
+    one, other = judge_partitions(workspace, [MAJORITY, heuristic], ["er"], ["made"])
     assert len(server.requests) == one.asked
     assert other.asked == 0
     assert other.by_status == {"ok": other.planned} == one.by_status
@@ -86,7 +86,7 @@ def test_a_verdict_that_is_no_grade_is_a_failed_judge_never_a_score(
     serve: Serve, asked_at: Callable[..., Workspace], content: str
 ) -> None:
     workspace = answered(asked_at(serve(always(completion(content))), judge=True), UNIFORM)
-    summary = judge_partitions(workspace, [UNIFORM], ["er"], "made")[0]
+    summary = judge_partitions(workspace, [UNIFORM], ["er"], ["made"])[0]
     assert summary.by_status == {"judge_failed": summary.planned}
     assert judgements(workspace, "er")["similarity"].null_count() == summary.planned
 
@@ -96,11 +96,11 @@ def test_a_judge_that_cannot_be_reached_leaves_not_run_and_is_asked_again(
 ) -> None:
     server = serve(in_turn(GRADED, GRADED, failure(401, "wrong key")))
     workspace = answered(asked_at(server, judge=True, limits={"concurrency": 1}), UNIFORM)
-    first = judge_partitions(workspace, [UNIFORM], ["er"], "made", policy=QUICK)[0]
+    first = judge_partitions(workspace, [UNIFORM], ["er"], ["made"], policy=QUICK)[0]
     assert first.by_status == {"not_run": first.planned - 2, "ok": 2}
     assert first.stopped_reason is not None
     server.script = always(GRADED)
-    second = judge_partitions(workspace, [UNIFORM], ["er"], "made")[0]
+    second = judge_partitions(workspace, [UNIFORM], ["er"], ["made"])[0]
     assert (second.asked, second.by_status) == (first.planned - 2, {"ok": first.planned})
 
 
@@ -117,13 +117,13 @@ def test_without_a_named_judge_the_lexical_one_grades_and_is_marked_as_such(work
 def test_two_judges_stand_side_by_side(serve: Serve, asked_at: Callable[..., Workspace]) -> None:
     workspace = answered(asked_at(serve(always(GRADED)), judge=True), UNIFORM)
     for judge in ("made", "lexical-judge"):
-        judge_partitions(workspace, [UNIFORM], ["er"], judge)
+        judge_partitions(workspace, [UNIFORM], ["er"], [judge])
     assert set(judgements(workspace, "er")["judge"]) == {"made", "lexical-judge"}
 
 
 def test_a_judges_responses_say_who_was_asked(serve: Serve, asked_at: Callable[..., Workspace]) -> None:
     workspace = answered(asked_at(serve(always(GRADED)), judge=True), UNIFORM)
-    judge_partitions(workspace, [UNIFORM], ["er"], "made")
+    judge_partitions(workspace, [UNIFORM], ["er"], ["made"])
     rows = workspace.lake.read("judge_responses_er", Responses)
     assert set(rows["model"]) == {"made"}
     assert set(judgements(workspace, "er")["request_id"]) == set(rows["request_id"])
@@ -132,14 +132,14 @@ def test_a_judges_responses_say_who_was_asked(serve: Serve, asked_at: Callable[.
 @pytest.mark.parametrize("judge", ["uniform", "nobody"])
 def test_a_model_that_is_no_judge_is_a_usage_error(workspace: Workspace, judge: str) -> None:
     with pytest.raises(UsageError):
-        judge_partitions(workspace, [UNIFORM], ["er"], judge)
+        judge_partitions(workspace, [UNIFORM], ["er"], [judge])
 
 
 def test_a_paid_judge_needs_permission(serve: Serve, asked_at: Callable[..., Workspace]) -> None:
     server = serve(always(GRADED))
     workspace = answered(asked_at(server, judge=True, local=False), UNIFORM)
     with pytest.raises(UsageError, match="cost money"):
-        judge_partitions(workspace, [UNIFORM], ["er"], "made")
+        judge_partitions(workspace, [UNIFORM], ["er"], ["made"])
     assert not server.requests
 
 
