@@ -6,33 +6,32 @@ A plan never shrinks: a smaller limit asks fewer of its questions and leaves the
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
 from rescue_pipeline.errors import UsageError
-from rescue_pipeline.llm.baselines import corpus_key
-from rescue_pipeline.llm.exchange import Request
-from rescue_pipeline.llm.generations import generation_of
-from rescue_pipeline.llm.identity import CORPUS, parameters_of, request_id
-from rescue_pipeline.llm.plans import PlanKey, read_plan, store_plan
-from rescue_pipeline.llm.registry import LEXICAL_JUDGE, ModelEntry
-from rescue_pipeline.llm.workspace import IMPORTED, Partition, Row, Workspace, known_tasks
-from rescue_pipeline.tasks.answers import answer_schema
-from rescue_pipeline.tasks.prompts import build_messages, template_sha256
-from rescue_pipeline.tasks.spec import Protocol, TaskSpec, load_protocol, load_tasks
+from rescue_pipeline.llm.plans import PlanKey, read_plans, store_plan
+from rescue_pipeline.llm.rendering import Batch, Renderer
+from rescue_pipeline.llm.tries import newest_try, next_try, retryable, try_of
+from rescue_pipeline.llm.workspace import Partition, Row, Workspace, known_tasks
+from rescue_pipeline.schemas import Answers
+from rescue_pipeline.tasks.prompts import template_sha256
+from rescue_pipeline.tasks.spec import TaskSpec, load_tasks
+
+__all__ = ["PlanSummary", "Question", "Renderer", "plan_questions", "plan_row", "select", "write_plan"]
 
 SELECTION_SEED = 20260911
 
 
 @dataclass(frozen=True)
 class Question:
-    """A planned question of one partition; what is sent is rendered when its turn comes."""
+    """A planned request of one partition and the instances it asks about; it is rendered when its turn comes."""
 
     request_id: str
-    instance_id: str
+    instance_ids: tuple[str, ...]
     task: str
     generation: int
     epoch: str
@@ -47,73 +46,17 @@ class PlanSummary:
     selected: int
 
 
-class Renderer:
-    """Renders the requests of one partition; the same instance gives the same bytes."""
-
-    def __init__(self, workspace: Workspace, partition: Partition) -> None:
-        if partition.protocol == IMPORTED:
-            raise UsageError(
-                "imported answers cannot be asked", found=partition.model, advice="rescue import-predictions"
-            )
-        self.workspace, self.partition = workspace, partition
-        self.entry: ModelEntry = workspace.registry.get(partition.model)
-        if self.entry.id == LEXICAL_JUDGE:
-            raise UsageError("the lexical judge grades answers, it gives none", found=LEXICAL_JUDGE, advice="--judge")
-        self.protocol: Protocol = load_protocol(partition.protocol)
-        self.generation = generation_of(workspace, self.entry)
-        asked = {
-            "temperature": self.protocol.temperature,
-            "max_tokens": self.protocol.max_answer_tokens,
-            "reasoning_effort": self.protocol.reasoning_effort,
-        }
-        self.parameters = parameters_of(asked, self.entry)
-
-    @property
-    def epochs(self) -> list[str]:
-        return [str(number) for number in range(1, self.protocol.epochs + 1)]
-
-    def request(self, instance: Row) -> Request:
-        """The request of an instance's question."""
-        corpus, modality = self.workspace.corpus, self.partition.modality
-        spec, session = load_tasks()[instance["task"]], corpus.session_of(instance)
-
-        def render() -> list[dict[str, str]]:
-            turns = corpus.turns_of(instance["sample_id"])
-            return build_messages(spec, self.protocol, instance, session, turns, modality)
-
-        return Request(
-            messages=corpus.rendered((self.partition.protocol, modality, instance["instance_id"]), render),
-            parameters=self.parameters,
-            schema=None if self.entry.structured_output == "none" else answer_schema(spec, instance, session),
-            metadata=self._metadata(instance) if self.entry.is_baseline else None,
-            retry_tokens=self.protocol.retry_answer_tokens if "max_tokens" in self.parameters else None,
-        )
-
-    def _metadata(self, instance: Row) -> dict[str, Any]:
-        """What our own provider is told beside the messages; no other provider gets it."""
-        return {
-            "instance_id": instance["instance_id"],
-            "session_group": instance["session_group"],
-            "modality": self.partition.modality,
-            CORPUS: corpus_key(self.workspace),
-        }
-
-    def plan_key(self, task: str, epoch: str) -> PlanKey:
-        return PlanKey(self.partition, task, self.workspace.corpus_version, self.generation, epoch)
-
-    def plan_rows(self, spec: TaskSpec, epoch: str, instances: Sequence[Row]) -> Iterator[dict[str, Any]]:
-        """The rows of lake/plan for some instances."""
-        sha256 = template_sha256(spec, self.protocol)
-        for instance in instances:
-            request = self.request(instance)
-            identity = request_id(self.entry, request, generation=self.generation, epoch=epoch)
-            key = self.plan_key(spec.key, epoch)
-            yield plan_row(self.workspace, key, instance, identity, task_version=spec.version, template=sha256)
-
-
 def plan_row(
-    workspace: Workspace, key: PlanKey, instance: Row, request: str, *, task_version: str, template: str
+    workspace: Workspace,
+    key: PlanKey,
+    instance: Row,
+    request: str,
+    *,
+    task_version: str,
+    template: str,
+    asked_in: str | None = None,
 ) -> dict[str, Any]:
+    """asked_in: the epoch that is part of the request's identity, when that is an earlier one."""
     return {
         **key.columns,
         "instance_id": instance["instance_id"],
@@ -122,6 +65,7 @@ def plan_row(
         "scenario": instance["scenario"],
         "request_id": request,
         "template_sha256": template,
+        "asked_in": asked_in or key.epoch,
     }
 
 
@@ -134,33 +78,114 @@ def write_plan(
 ) -> PlanSummary:
     """Write the plan of a partition; asks nothing and costs nothing. limit: questions per task.
 
-    Raises UsageError for an unknown model, task, modality or protocol, or a limit below 1.
+    retry: statuses of answers; where one of the selected questions has such an answer in the newest try of a repeat, a
+    new try is planned (tries.py). Raises UsageError for an unknown model, task, modality, protocol or status, or a
+    limit below 1.
     """
-    renderer = Renderer(workspace, partition)
-    plans = [plan_questions(renderer, task, limit) for task in known_tasks(tasks)]
-    return PlanSummary(partition, sum(rows for rows, _ in plans), sum(len(chosen) for _, chosen in plans))
+    statuses, renderer = retryable(retry), Renderer(workspace, partition)
+    plans = [plan_questions(renderer, task, limit, statuses) for task in known_tasks(tasks)]
+    selected = sum(len(question.instance_ids) for _, questions in plans for question in questions)
+    return PlanSummary(partition, sum(rows for rows, _ in plans), selected)
 
 
-def plan_questions(renderer: Renderer, task: str, limit: int | None) -> tuple[int, list[Question]]:
-    """Write one task's plan; returns the number of its rows and the questions within `limit`, session by session."""
-    spec, instances = load_tasks()[task], renderer.workspace.corpus.of_task(task)
-    if renderer.partition.modality not in spec.modalities:
-        found = f"{task} in {renderer.partition.modality}"
-        raise UsageError("the task has no such modality", expected=", ".join(spec.modalities), found=found)
-    chosen = [row["instance_id"] for row in select(instances, limit)]
-    rows = [_planned_rows(renderer, spec, epoch, limit) for epoch in renderer.epochs]
-    questions = [question for part in rows for question in _questions(part.filter(pl.col("instance_id").is_in(chosen)))]
+def plan_questions(
+    renderer: Renderer, task: str, limit: int | None, retry: Sequence[str] = ()
+) -> tuple[int, list[Question]]:
+    """Write one task's plan; returns the number of its rows and the requests within `limit`, session by session.
+
+    Requests are whole: one that holds a selected question is asked with all its questions.
+    """
+    plan = _TaskPlan(renderer, load_tasks()[task])
+    chosen = plan.whole({row["instance_id"] for row in select(renderer.workspace.corpus.of_task(task), limit)})
+    rows = [plan.of_repeat(repeat, chosen, retry) for repeat in renderer.repeats]
+    questions = [question for part in rows for question in plan.questions(part, chosen)]
     return sum(part.height for part in rows), questions
 
 
-def _planned_rows(renderer: Renderer, spec: TaskSpec, epoch: str, limit: int | None) -> pl.DataFrame:
-    """The plan of one task: the selected instances and those planned before, all with today's prompt."""
-    workspace, key = renderer.workspace, renderer.plan_key(spec.key, epoch)
-    instances = workspace.corpus.of_task(spec.key)
-    before = read_plan(workspace.lake, key)
-    wanted = {row["instance_id"] for row in select(instances, limit)} | set(before["instance_id"])
-    rows = list(renderer.plan_rows(spec, epoch, [row for row in instances if row["instance_id"] in wanted]))
-    return store_plan(workspace, key, rows, before)
+class _TaskPlan:
+    """The plan of one partition and task under the present corpus version, generation and prompt."""
+
+    def __init__(self, renderer: Renderer, spec: TaskSpec) -> None:
+        modality = renderer.partition.modality
+        if modality not in spec.modalities:
+            found = f"{spec.key} in {modality}"
+            raise UsageError("the task has no such modality", expected=", ".join(spec.modalities), found=found)
+        self.renderer, self.spec = renderer, spec
+        self.batches = renderer.batches(spec.key)
+        self.sha256 = template_sha256(spec, renderer.protocol)
+        self._before = read_plans(renderer.workspace.lake, renderer.partition, spec.key).filter(
+            pl.col("corpus_version") == renderer.workspace.corpus_version,
+            pl.col("generation") == renderer.generation,
+        )
+
+    def whole(self, instance_ids: set[str]) -> set[str]:
+        """These instances and those that share a request with one of them."""
+        ids = [[row["instance_id"] for row in batch] for batch in self.batches]
+        return {key for batch in ids if not instance_ids.isdisjoint(batch) for key in batch}
+
+    def of_repeat(self, repeat: str, chosen: set[str], retry: Sequence[str]) -> pl.DataFrame:
+        """The newest try of a repeat: the chosen questions and those planned before, all with today's prompt.
+
+        A further try is opened when a chosen question's answer has a status to `retry`.
+        """
+        epoch = newest_try(repeat, self._before["epoch"].unique())
+        before = self._before.filter(pl.col("epoch") == epoch)
+        earlier = before.with_columns(pl.col("asked_in").fill_null(pl.col("epoch")))
+        asked_in = dict(zip(earlier["instance_id"], earlier["asked_in"], strict=True))
+        wanted = self.whole(chosen | set(before["instance_id"]))
+        rows = self._store(epoch, wanted, asked_in, before)
+        again = chosen & self._answered_with(rows, retry)
+        if not again:
+            return rows
+        opened = next_try(epoch)
+        return self._store(opened, wanted, {**asked_in, **dict.fromkeys(self.whole(again), opened)}, before.clear())
+
+    def questions(self, rows: pl.DataFrame, chosen: set[str]) -> list[Question]:
+        """The requests of a plan that ask about chosen instances."""
+        planned = {row["instance_id"]: row for row in rows.to_dicts()}
+        asked = [batch for batch in self.batches if batch[0]["instance_id"] in chosen]
+        return [_question([planned[row["instance_id"]] for row in batch]) for batch in asked]
+
+    def _store(self, epoch: str, wanted: set[str], asked_in: Mapping[str, str], before: pl.DataFrame) -> pl.DataFrame:
+        key = PlanKey(
+            self.renderer.partition,
+            self.spec.key,
+            self.renderer.workspace.corpus_version,
+            self.renderer.generation,
+            epoch,
+        )
+        rows = [
+            row
+            for batch in self.batches
+            if batch[0]["instance_id"] in wanted
+            for row in self._rows(key, batch, asked_in)
+        ]
+        return store_plan(self.renderer.workspace, key, rows, before)
+
+    def _rows(self, key: PlanKey, batch: Batch, asked_in: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+        """The rows of one request. A question that no try has asked anew is asked as in the first one."""
+        first = key.epoch.partition(".")[0]
+        epoch = max((asked_in.get(row["instance_id"], first) for row in batch), key=try_of)
+        identity = self.renderer.identity(batch, epoch)
+        for instance in batch:
+            yield plan_row(
+                self.renderer.workspace,
+                key,
+                instance,
+                identity,
+                task_version=self.spec.version,
+                template=self.sha256,
+                asked_in=epoch,
+            )
+
+    def _answered_with(self, rows: pl.DataFrame, statuses: Sequence[str]) -> set[str]:
+        """The instances whose answer to the request planned in `rows` has one of the statuses."""
+        if not statuses:
+            return set()
+        lake, partition = self.renderer.workspace.lake, self.renderer.partition
+        answers = lake.read(f"answers_{self.spec.key}", Answers, partition=partition.levels)
+        found = answers.filter(pl.col("status").is_in(statuses))
+        return set(rows.join(found, on=["request_id", "instance_id"], how="semi")["instance_id"])
 
 
 def select(instances: Sequence[Row], limit: int | None) -> list[Row]:
@@ -176,6 +201,7 @@ def select(instances: Sequence[Row], limit: int | None) -> list[Row]:
     return sorted(instances, key=rank)[:limit]
 
 
-def _questions(rows: pl.DataFrame) -> list[Question]:
-    columns = ["request_id", "instance_id", "task", "generation", "epoch"]
-    return [Question(**row) for row in rows.select(columns).iter_rows(named=True)]
+def _question(rows: Sequence[Mapping[str, Any]]) -> Question:
+    first = rows[0]
+    ids = tuple(row["instance_id"] for row in rows)
+    return Question(first["request_id"], ids, first["task"], first["generation"], first["epoch"])

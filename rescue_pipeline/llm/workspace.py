@@ -14,6 +14,8 @@ from rescue_pipeline.errors import RescueError, UsageError
 from rescue_pipeline.lake import Lake
 from rescue_pipeline.llm.registry import Registry
 from rescue_pipeline.schemas import TASKS, Instances, Sessions, Turns
+from rescue_pipeline.tasks.people import participants
+from rescue_pipeline.tasks.renaming import Renaming, words_of
 
 IMPORTED = "imported"
 """The protocol of answers made elsewhere."""
@@ -65,7 +67,8 @@ class Corpus:
         turns = table("turns", Turns).sort("sample_id", "row_index")
         self._frames = {str(key[0]): frame for key, frame in turns.partition_by("sample_id", as_dict=True).items()}
         self._recent: dict[str, list[Row]] = {}
-        self._prompts: dict[tuple[str, str, str], Messages] = {}
+        self._renamings: dict[str, Renaming] = {}
+        self._prompts: dict[tuple[str, ...], Messages] = {}
         self._room = KEPT_CHARACTERS
 
     def of_task(self, task: str) -> list[Row]:
@@ -85,8 +88,19 @@ class Corpus:
             self._recent[sample_id] = rows
         return self._recent[sample_id]
 
-    def rendered(self, question: tuple[str, str, str], render: Callable[[], Messages]) -> Messages:
-        """The messages of a question (protocol, modality, instance_id): the same for every model, so rendered once."""
+    def renaming_of(self, session_group: str) -> Renaming:
+        """The invented names of a session group: no word of its sessions, and no participant's name anywhere."""
+        if session_group not in self._renamings:
+            sessions = [row for row in self.sessions.values() if row["session_group"] == session_group]
+            taken = words_of([row["participants"] for row in self.sessions.values()])
+            for row in sessions:
+                taken |= words_of(self.turns_of(row["sample_id"]))
+            names = [name for row in sessions for name in participants(row)]
+            self._renamings[session_group] = Renaming.of(session_group, names, taken)
+        return self._renamings[session_group]
+
+    def rendered(self, question: tuple[str, ...], render: Callable[[], Messages]) -> Messages:
+        """The messages of a request (protocol, modality, instance_ids): the same for every model, so rendered once."""
         messages = self._prompts.get(question)
         if messages is None:
             messages = render()

@@ -25,16 +25,32 @@ Model = TypeVar("Model", bound=Declaration)
 
 def read_declaration(path: Path, model: type[Model]) -> Model:
     """The declaration in `path`. Raises UsageError (file, field, expected, found)."""
+    return validated(path, read_mapping(path), model)
+
+
+def read_mapping(path: Path) -> dict[str, Any]:
+    """The fields that a file states, before they are checked. Raises UsageError when it holds no mapping."""
     content = _yaml(path)
     if not isinstance(content, dict):
         raise UsageError(
             "a declaration must be a mapping", where=str(path), found=type(content).__name__, advice=ADVICE
         )
+    return content
+
+
+def validated(path: Path, content: dict[str, Any], model: type[Model]) -> Model:
+    """The declaration that `content` makes; errors name `path`, the field, what was expected and found."""
     try:
         # by way of JSON: strict about types (no "0" for 0), while a list may still fill a tuple
         return model.model_validate_json(json.dumps(content, default=str))
     except ValidationError as error:
         raise _explained(path, error) from None
+
+
+def require(holds: bool, path: Path, field: str, expected: str, found: str) -> None:
+    """Raise UsageError for a field that is wrong beside others, or beside another file."""
+    if not holds:
+        raise UsageError("a declaration is wrong", where=f"{path}, field {field}", expected=expected, found=found)
 
 
 def _yaml(path: Path) -> Any:

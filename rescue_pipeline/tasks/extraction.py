@@ -22,8 +22,9 @@ from typing import Any
 from rescue_pipeline.tasks.jsonlike import decoded_value, read_value, repair_object
 from rescue_pipeline.tasks.labels import normalise_label
 
-PARSER_VERSION = "1"
-"""Names how answers are read (here, jsonlike.py, interpreting.py, parsing.py); raised with every change of that."""
+PARSER_VERSION = "2"
+"""Names how answers are read (here, jsonlike.py, interpreting.py, parsing.py, lists.py, and cut_prompts.py in llm);
+raised with every change of that."""
 
 NESTING_LIMIT = 3
 
@@ -38,7 +39,7 @@ _FENCE = re.compile(r"```[ \t]*[\w+-]*[ \t]*\r?\n?(.*?)(?:```|\Z)", re.DOTALL)
 _FENCE_OPENING = re.compile(r"\A```[ \t]*[\w+-]*")
 _BRACE = re.compile(r"[{}]")
 _REASON_KEYS = ("reason", "reasoning", "rationale", "explanation")
-_THOUGHT_KEYS = frozenset({*_REASON_KEYS, "thinking", "thought", "thoughts", "analysis"})
+THOUGHT_KEYS = frozenset({*_REASON_KEYS, "thinking", "thought", "thoughts", "analysis"})
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ def locate(found: Found, fields: tuple[str, ...], depth: int = NESTING_LIMIT) ->
         return record, found
     if depth == 0:
         return None
-    inner = [Found(item, found.flags, found.whole) for key, item in record.items() if key not in _THOUGHT_KEYS]
+    inner = [Found(item, found.flags, found.whole) for key, item in record.items() if key not in THOUGHT_KEYS]
     hits = [hit for item in inner if (hit := locate(item, fields, depth - 1)) is not None]
     return (hits[0][0], hits[0][1].flagged("nested")) if len(hits) == 1 else None
 

@@ -5,7 +5,8 @@ little to answer the task itself in place of comparing. It sees no model name, n
 arithmetic), no attitude (the answer has none), no other turn. Totals are computed from its grades, never asked for.
 
 A grade counts when it is an integer inside its scale, or that integer as text ("4"). Anything else (4.5, 4.0, "8/10",
-6 of 5, prose, a grade that is missing) makes the judgement judge_failed; nothing is clamped, and nothing has a default.
+6 of 5, prose, a grade that is missing, two verdicts that differ) makes the judgement judge_failed; nothing is clamped,
+and nothing has a default.
 """
 
 from __future__ import annotations
@@ -78,16 +79,26 @@ def judge_schema(task: str) -> JsonSchema:
 
 
 def parse_judgement(task: str, content: str | None) -> ParsedJudgement:
-    """Read a verdict: all grades of the task, each an integer in its scale, or judge_failed. Never raises on text."""
-    for found in values(content or ""):
-        hit = locate(found, tuple(SCALES[task]))
-        if hit is not None:
-            record, _ = hit
-            grades = {grade: _grade(record.get(grade), *scale) for grade, scale in SCALES[task].items()}
-            if None in grades.values():
-                return ParsedJudgement("judge_failed", reason=reason_of(record))
-            return ParsedJudgement("ok", **grades, reason=reason_of(record))
-    return ParsedJudgement("judge_failed")
+    """Read a verdict: all grades of the task, each an integer in its scale, or judge_failed. Never raises on text.
+
+    A text with two verdicts that differ is none: one of them may be the answer's own, which the judge quotes.
+    """
+    hits = (locate(found, tuple(SCALES[task])) for found in values(content or ""))
+    verdicts = [_verdict(task, hit[0]) for hit in hits if hit is not None]
+    if not verdicts or any(_grades(verdict) != _grades(verdicts[0]) for verdict in verdicts):
+        return ParsedJudgement("judge_failed")
+    return verdicts[0]
+
+
+def _verdict(task: str, record: Mapping[str, Any]) -> ParsedJudgement:
+    grades = {grade: _grade(record.get(grade), *scale) for grade, scale in SCALES[task].items()}
+    if None in grades.values():
+        return ParsedJudgement("judge_failed", reason=reason_of(dict(record)))
+    return ParsedJudgement("ok", **grades, reason=reason_of(dict(record)))
+
+
+def _grades(verdict: ParsedJudgement) -> tuple[int | None, ...]:
+    return verdict.similarity, verdict.pairing, verdict.content
 
 
 def judge_template_sha256(task: str) -> str:

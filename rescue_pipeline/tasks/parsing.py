@@ -32,6 +32,9 @@ no_emotion, bad_emotion, bad_intensity   er: which field failed
 no_answer_object      nothing in the text has the answer's fields
 contradictory         the text holds several answers that differ: which one is meant is not for us to choose
 
+Lists of answers have flags of their own (lists.py); a reply to a prompt that the provider cut is over_context, flag
+prompt_cut (llm/cut_prompts.py).
+
 Labels are matched after normalisation, names as they are (people.py). A label that a text merely mentions, affirmed
 or denied, is never an answer.
 """

@@ -52,12 +52,12 @@ def build_messages(
     """The chat messages of one question; the same arguments give the same bytes.
 
     turns: the rows of the instance's session. instance["gold"] is never read. Raises UsageError for a modality that
-    the task does not have, or when the number of examples is not the protocol's few_shot.
+    the task does not have, when the number of examples is not the protocol's few_shot, or for a protocol that asks
+    lists of questions (lists.py).
     """
-    if modality not in spec.modalities:
-        raise UsageError(
-            f"{spec.key} is not asked in this modality", expected=", ".join(spec.modalities), found=modality
-        )
+    check_modality(spec, modality)
+    if protocol.asks_lists:
+        raise UsageError("this protocol asks lists of questions", found=protocol.name)
     if len(examples) != protocol.few_shot:
         raise UsageError(
             "the number of worked examples is not the protocol's",
@@ -65,13 +65,22 @@ def build_messages(
             expected=str(protocol.few_shot),
             found=str(len(examples)),
         )
-    messages = [{"role": "system", "content": _system(spec, protocol, instance, session, modality)}]
+    frame = framing(spec, protocol, instance, session, modality)
+    system = render(protocol.templates, spec.prompt, message="system", **frame)
+    messages = [{"role": "system", "content": system}]
     for example in examples:
         question = _question(spec, protocol, example.instance, example.session, example.turns, modality)
         answer = json.dumps(dict(example.answer), ensure_ascii=False, allow_nan=False)
         messages += [{"role": "user", "content": question}, {"role": "assistant", "content": answer}]
     question = _question(spec, protocol, instance, session, turns, modality)
     return [*messages, {"role": "user", "content": question}]
+
+
+def check_modality(spec: TaskSpec, modality: str) -> None:
+    if modality not in spec.modalities:
+        raise UsageError(
+            f"{spec.key} is not asked in this modality", expected=", ".join(spec.modalities), found=modality
+        )
 
 
 def template_sha256(spec: TaskSpec, protocol: Protocol) -> str:
@@ -92,42 +101,41 @@ def visible_turns(context: Context, row_index: int, turns: Sequence[Row]) -> lis
     return [by_number[number] for number in [*kept, *([row_index] if context.current else [])]]
 
 
-def _system(spec: TaskSpec, protocol: Protocol, instance: Row, session: Row, modality: str) -> str:
-    scenario = session["scenario"]
+def framing(spec: TaskSpec, protocol: Protocol, instance: Row, session: Row, modality: str) -> dict[str, Any]:
+    """What a template is told about a question besides the session's data: for the task, the labels and the form."""
     labels: list[Label] = []
     if spec.label_set in LABEL_FILES:
-        labels = load_labels().definitions(str(spec.label_set), scenario)
-    return render(
-        protocol.templates,
-        spec.prompt,
-        message="system",
-        scenario=scenario,
-        modality=modality,
-        has_audio="tone_of_voice" in CUES[modality],
-        has_visual="body_posture" in CUES[modality],
-        labels=_ordered(labels, protocol, instance),
-        ranks=wanted_ranks(choices(spec, instance, session)),
-    )
+        labels = load_labels().definitions(str(spec.label_set), session["scenario"])
+    return {
+        "scenario": session["scenario"],
+        "modality": modality,
+        "has_audio": "tone_of_voice" in CUES[modality],
+        "has_visual": "body_posture" in CUES[modality],
+        "labels": _ordered(labels, protocol, instance),
+        "ranks": wanted_ranks(choices(spec, instance, session)),
+    }
+
+
+def session_data(
+    spec: TaskSpec, protocol: Protocol, instance: Row, session: Row, turns: Sequence[Row], modality: str
+) -> dict[str, Any]:
+    """What a question shows of its session: turns and facts, and which turn it is about."""
+    context = protocol.context[spec.key]
+    return {
+        "turns": [_turn(row, modality) for row in visible_turns(context, instance["row_index"], turns)],
+        "facts": {fact: _fact(fact, spec, protocol, instance, session) for fact in spec.facts},
+        "turn_number": instance["row_index"],
+        "current_shown": context.current,
+    }
 
 
 def _question(
     spec: TaskSpec, protocol: Protocol, instance: Row, session: Row, turns: Sequence[Row], modality: str
 ) -> str:
-    context = protocol.context[spec.key]
-    shown = [_turn(row, modality) for row in visible_turns(context, instance["row_index"], turns)]
-    facts = {fact: _fact(fact, spec, protocol, instance, session) for fact in spec.facts}
-    return render(
-        protocol.templates,
-        spec.prompt,
-        message="user",
-        scenario=session["scenario"],
-        code=quotation_code(json.dumps([shown, facts], ensure_ascii=False)),
-        turns=shown,
-        turn_number=instance["row_index"],
-        current_shown=context.current,
-        ranks=wanted_ranks(choices(spec, instance, session)),
-        facts=facts,
-    )
+    shown = session_data(spec, protocol, instance, session, turns, modality)
+    code = quotation_code(json.dumps([shown["turns"], shown["facts"]], ensure_ascii=False))
+    frame = framing(spec, protocol, instance, session, modality)
+    return render(protocol.templates, spec.prompt, message="user", code=code, **frame, **shown)
 
 
 def _fact(fact: str, spec: TaskSpec, protocol: Protocol, instance: Row, session: Row) -> Any:

@@ -7,18 +7,30 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, field_validator
 
 from rescue_pipeline.bundle import ASSETS
 from rescue_pipeline.errors import UsageError
 from rescue_pipeline.tasks.answers import ANSWER_MODELS, Answer
-from rescue_pipeline.tasks.declarations import Declaration, read_declaration
+from rescue_pipeline.tasks.declarations import Declaration, read_declaration, require
 from rescue_pipeline.tasks.extraction import PARSER_VERSION
 from rescue_pipeline.tasks.labels import LABEL_FILES, LABELS, LabelSets, load_labels
-from rescue_pipeline.tasks.templates import PROMPTS, sha256_of, used_files
+from rescue_pipeline.tasks.protocol import (
+    ALL_EARLIER_TURNS,
+    PROTOCOL_FILES,
+    Context,
+    Protocol,
+    protocol_files,
+    protocol_names,
+    read_protocol,
+)
+from rescue_pipeline.tasks.renaming import NAME_FILE
+from rescue_pipeline.tasks.templates import sha256_of, used_files
 
 __all__ = [
+    "ALL_EARLIER_TURNS",
     "DEFAULT_PROTOCOL",
+    "PROTOCOL_FILES",
     "Context",
     "LabelSets",
     "Protocol",
@@ -33,9 +45,7 @@ __all__ = [
 ]
 
 TASK_FILES = ASSETS / "tasks"
-PROTOCOL_FILES = ASSETS / "protocols"
 DEFAULT_PROTOCOL = "clean"
-ALL_EARLIER_TURNS = -1
 
 Modality = Literal["dialogue", "audio", "visual", "audiovisual"]
 Fact = Literal["participants", "speaker", "support_target", "candidates"]
@@ -77,42 +87,6 @@ class TaskSpec(Declaration):
         return ANSWER_MODELS[self.answer]
 
 
-class Context(Declaration):
-    """Which turns a question shows."""
-
-    before: int = Field(ge=ALL_EARLIER_TURNS)
-    """Turns before the one the instance names: -1 all, 0 none."""
-    current: bool
-
-
-class Protocol(Declaration):
-    """How questions are asked. Another way of asking is another file in assets/protocols/."""
-
-    name: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")
-    description: str
-    template_set: str = Field(pattern=r"^[a-z0-9_-]+$")
-    context: dict[str, Context]
-    order_seed: int | None
-    few_shot: int = Field(ge=0)
-    epochs: int = Field(ge=1)
-    batching: Literal[1]
-    """Questions per request. One: several would show each other's later turns."""
-    temperature: float = Field(ge=0, le=2)
-    reasoning_effort: Literal["minimal", "low", "medium", "high"] | None
-    max_answer_tokens: int = Field(ge=1)
-    retry_answer_tokens: int = Field(ge=1)
-
-    @model_validator(mode="after")
-    def _retry_has_more_room(self) -> Protocol:
-        if self.retry_answer_tokens <= self.max_answer_tokens:
-            raise ValueError("retry_answer_tokens above max_answer_tokens: the same budget would fail the same way")
-        return self
-
-    @property
-    def templates(self) -> Path:
-        return PROMPTS / self.template_set
-
-
 def load_tasks(folder: Path = TASK_FILES) -> dict[str, TaskSpec]:
     """All tasks by key, in their declared order. Raises UsageError (file, field, expected, found)."""
     return dict(_tasks(folder))
@@ -123,13 +97,9 @@ def _tasks(folder: Path) -> Mapping[str, TaskSpec]:
     specs = []
     for path in sorted(folder.glob("*.yaml")):
         spec = read_declaration(path, TaskSpec)
-        _require(spec.key == path.stem, path, "key", f"{path.stem} (the file's name)", spec.key)
+        require(spec.key == path.stem, path, "key", f"{path.stem} (the file's name)", spec.key)
         specs.append(spec)
     return {spec.key: spec for spec in sorted(specs, key=lambda spec: (spec.order, spec.key))}
-
-
-def protocol_names(folder: Path = PROTOCOL_FILES) -> list[str]:
-    return sorted(path.stem for path in folder.glob("*.yaml"))
 
 
 @cache
@@ -143,48 +113,40 @@ def load_protocol(name: str, folder: Path = PROTOCOL_FILES) -> Protocol:
             found=name,
             advice="name one of these, or add a file beside them",
         )
-    path = folder / f"{name}.yaml"
-    protocol = read_declaration(path, Protocol)
-    _require(protocol.name == name, path, "name", f"{name} (the file's name)", protocol.name)
-    _fit(path, protocol, load_tasks())
+    protocol = read_protocol(name, folder)
+    _fit(folder / f"{name}.yaml", protocol, load_tasks())
     return protocol
 
 
 def _fit(path: Path, protocol: Protocol, tasks: Mapping[str, TaskSpec]) -> None:
     """Raise UsageError unless the protocol says for every task, and only those, what can be shown and asked."""
-    _require(set(protocol.context) == set(tasks), path, "context", ", ".join(tasks), ", ".join(protocol.context))
+    for field, by_task in (("context", protocol.context), ("batching", protocol.batching)):
+        require(set(by_task) == set(tasks), path, field, ", ".join(tasks), ", ".join(by_task))
     for key, spec in tasks.items():
         current = protocol.context[key].current
         allowed = {"always": (True,), "never": (False,), "optional": (True, False)}[spec.current_turn]
-        _require(current in allowed, path, f"context.{key}.current", str(allowed[0]).lower(), str(current).lower())
+        require(current in allowed, path, f"context.{key}.current", str(allowed[0]).lower(), str(current).lower())
         template = protocol.templates / spec.prompt
-        _require(
-            template.is_file(),
-            path,
-            "template_set",
-            f"a folder of {PROMPTS} that holds {spec.prompt}",
-            protocol.template_set,
-        )
-
-
-def _require(holds: bool, path: Path, field: str, expected: str, found: str) -> None:
-    if not holds:
-        raise UsageError("a declaration is wrong", where=f"{path}, field {field}", expected=expected, found=found)
+        expected = f"a folder of {template.parents[1]} that holds {spec.prompt}"
+        require(template.is_file(), path, "template_set", expected, protocol.template_set)
 
 
 def prompt_files(spec: TaskSpec, protocol: Protocol) -> list[Path]:
-    """The files a task's prompts are made of: its template, what that includes, and its label definitions."""
+    """The files a task's prompts are made of: its template, what that includes, its label definitions, its names."""
     labels = [LABELS / LABEL_FILES[spec.label_set]] if spec.label_set in LABEL_FILES else []
-    return [*used_files(protocol.templates, spec.prompt), *labels]
+    return [*used_files(protocol.templates, spec.prompt), *labels, *([NAME_FILE] if protocol.renamed else [])]
 
 
-def question_version(task: str, protocol: str = DEFAULT_PROTOCOL) -> str:
-    """A hash over what drives a task's questions: its declaration, the protocol, the prompt's files."""
-    spec, asked = load_tasks()[task], load_protocol(protocol)
-    files = [TASK_FILES / f"{task}.yaml", PROTOCOL_FILES / f"{protocol}.yaml", *prompt_files(spec, asked)]
-    return sha256_of(files)[:16]
+def question_version(task: str, protocol: str | None = None) -> str:
+    """A hash over what drives a task's questions: its declaration, the protocol's files, the prompt's files.
+
+    Without a protocol's name, over all of them: an asset holds the questions of every protocol.
+    """
+    spec, names = load_tasks()[task], protocol_names() if protocol is None else [protocol]
+    asked = [path for name in names for path in (*protocol_files(name), *prompt_files(spec, load_protocol(name)))]
+    return sha256_of([TASK_FILES / f"{task}.yaml", *asked])[:16]
 
 
-def asset_version(task: str, protocol: str = DEFAULT_PROTOCOL) -> str:
+def asset_version(task: str, protocol: str | None = None) -> str:
     """A hash over what drives a task's answers: what drives its questions, and the parser."""
     return sha256_of([], question_version(task, protocol), PARSER_VERSION)[:16]

@@ -46,9 +46,15 @@ def used_files(folder: Path, name: str) -> list[Path]:
         if current in found:
             continue
         found.add(current)
-        syntax = _environment(folder).parse((folder / current).read_text(encoding="utf-8"))
-        waiting += [reference for reference in meta.find_referenced_templates(syntax) if reference]
+        waiting += _references(folder, current)
     return [folder / file for file in sorted(found)]
+
+
+@cache
+def _references(folder: Path, name: str) -> tuple[str, ...]:
+    """The templates that one extends or includes itself."""
+    syntax = _environment(folder).parse((folder / name).read_text(encoding="utf-8"))
+    return tuple(reference for reference in meta.find_referenced_templates(syntax) if reference)
 
 
 def sha256_of(files: Iterable[Path], *extra: str) -> str:

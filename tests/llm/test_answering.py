@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from typing import Any
 
 import polars as pl
 import pytest
@@ -12,11 +13,14 @@ import pytest
 from rescue_pipeline.llm import Partition, Workspace, answering
 from rescue_pipeline.llm.answering import parse_partition
 from rescue_pipeline.llm.asking import ask_partitions
+from rescue_pipeline.llm.judges import judge_partitions
 from rescue_pipeline.llm.rebuilding import rebuild_lake, restore_lost_plans
-from rescue_pipeline.schemas import TASKS, Answers, Plan, Responses
+from rescue_pipeline.llm.tokens import count_tokens
+from rescue_pipeline.schemas import JUDGED_TASKS, TASKS, Answers, JudgeControls, Judgements, Plan, Responses
 from rescue_pipeline.tasks.parsing import ParsedAnswer
 from tests.llm.conftest import QUICK
-from tests.llm.server import Script, Server, always, completion, failure, in_turn
+from tests.llm.server import Received, Said, Script, Server, always, completion, failure, in_turn
+from tests.llm.world import World
 
 Serve = Callable[[Script], Server]
 MADE = Partition("made", "dialogue")
@@ -74,8 +78,6 @@ def test_a_later_final_response_counts_over_an_earlier_error(serve: Serve, asked
 
 
 def test_two_questions_with_one_request_have_an_answer_each(serve: Serve, asked_at: Callable[..., Workspace]) -> None:
-    from tests.llm.world import World
-
     world = World(groups=("ana_and_bo", "ana_and_bo_again"))
     for row in (*world.turns, *world.sessions, *world.instances):
         if "participants" in row:
@@ -118,19 +120,78 @@ def test_answers_of_baselines_are_valid_in_all_tasks(workspace: Workspace) -> No
         assert answers(workspace, task)["flags"].list.len().sum() == 0
 
 
+def reporting(*shares: float) -> Script:
+    """Answers whose provider counted these shares of a prompt, one after the other; the last one for all the rest."""
+
+    def script(request: Received, number: int) -> Said:
+        share = shares[min(number, len(shares) - 1)]
+        return completion('{"should_speak": "yes"}', usage=(round(share * count_tokens(request.body["messages"])), 7))
+
+    return script
+
+
+def test_a_prompt_the_provider_cut_is_over_context_whatever_was_answered(
+    serve: Serve, asked_at: Callable[..., Workspace]
+) -> None:
+    workspace = asked_at(serve(reporting(0.5, 0.55, 0.65)), limits={"concurrency": 1})
+    ask_partitions(workspace, [MADE], ["itp"], 5)
+    assert parse_partition(workspace, MADE, "itp").by_status == {"over_context": 2, "ok": 3}
+    cut = answers(workspace, "itp").filter(status="over_context")
+    assert set(cut["flags"].list.join(",")) == {"prompt_cut"}
+    assert cut["answer"].null_count() == 2
+
+
+def test_a_model_that_counts_otherwise_is_measured_against_itself(
+    serve: Serve, asked_at: Callable[..., Workspace]
+) -> None:
+    world = World(sessions_per_group=2)
+    workspace = asked_at(serve(reporting(1.0, 1.04, 1.3)), world, limits={"concurrency": 1})
+    ask_partitions(workspace, [MADE], ["itp"], 19)
+    assert parse_partition(workspace, MADE, "itp").by_status == {"ok": 19}, "too few to know what is usual"
+    ask_partitions(workspace, [MADE], ["itp"], 25)
+    assert parse_partition(workspace, MADE, "itp").by_status == {"over_context": 2, "ok": 23}
+    again = answers(workspace, "itp")
+    parse_partition(workspace, MADE, "itp")
+    assert answers(workspace, "itp").equals(again)
+
+
+def test_a_count_that_is_missing_says_nothing(serve: Serve, asked_at: Callable[..., Workspace]) -> None:
+    workspace = asked_at(serve(always(completion('{"should_speak": "yes"}', usage=None))))
+    ask_partitions(workspace, [MADE], ["itp"], 3)
+    assert parse_partition(workspace, MADE, "itp").by_status == {"ok": 3}
+
+
 def test_a_lost_lake_is_made_again_from_the_journal(workspace: Workspace) -> None:
-    ask_partitions(workspace, [UNIFORM], TASKS, 5)
+    audio = Partition("uniform", "audio")  # its answers are those of `dialogue`, so its judgements are answered there
+    ask_partitions(workspace, [UNIFORM, audio], TASKS, 5)
     for task in TASKS:
-        parse_partition(workspace, UNIFORM, task)
-    tables = {"plan": Plan, **{f"responses_{t}": Responses for t in TASKS}, **{f"answers_{t}": Answers for t in TASKS}}
+        for part in (UNIFORM, audio):
+            parse_partition(workspace, part, task)
+    judge_partitions(workspace, [UNIFORM, audio], TASKS, ["lexical-judge"])
+    tables: dict[str, Any] = {"plan": Plan}
+    tables |= {f"responses_{t}": Responses for t in TASKS} | {f"answers_{t}": Answers for t in TASKS}
+    tables |= {f"judgements_{t}": Judgements for t in JUDGED_TASKS}
+    tables |= {f"judge_controls_{t}": JudgeControls for t in JUDGED_TASKS}
     before = {name: workspace.lake.read(name, schema) for name, schema in tables.items()}
     for name in tables:
         shutil.rmtree(workspace.lake.folder(name))
     summary = rebuild_lake(workspace)
-    assert (summary.plans, summary.rows, summary.answers) == (6, 30, 30)
+    assert (summary.plans, summary.answers, summary.judgements) == (12, 60, 20)
     for name, schema in tables.items():
-        key = [column for column in ("instance_id", "request_id") if column in before[name].columns]
+        assert not before[name].is_empty(), name
+        key = [column for column in before[name].columns if column not in ("flags", "segment")]
         assert workspace.lake.read(name, schema).sort(key).equals(before[name].sort(key)), name
+
+
+def test_a_rebuilt_lake_holds_no_judgement_that_was_never_asked_for(workspace: Workspace) -> None:
+    other = Partition("majority", "dialogue")
+    ask_partitions(workspace, [UNIFORM, other], ["er"], 5)
+    for part in (UNIFORM, other):
+        parse_partition(workspace, part, "er")
+    judge_partitions(workspace, [UNIFORM], ["er"], ["lexical-judge"])
+    shutil.rmtree(workspace.lake.folder("judgements_er"))
+    rebuild_lake(workspace)
+    assert set(workspace.lake.read("judgements_er", Judgements)["model"]) == {"uniform"}
 
 
 def test_only_a_lake_that_lacks_plans_is_restored(workspace: Workspace) -> None:

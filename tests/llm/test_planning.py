@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from rescue_pipeline.errors import UsageError
-from rescue_pipeline.llm import Partition, Workspace, planning
+from rescue_pipeline.llm import Partition, Workspace, rendering
 from rescue_pipeline.llm.exchange import Request
 from rescue_pipeline.llm.identity import request_id
 from rescue_pipeline.llm.planning import Renderer, select, write_plan
@@ -64,13 +64,13 @@ def test_an_unchanged_plan_is_not_written_again(workspace: Workspace) -> None:
 def test_a_changed_prompt_replaces_that_tasks_plan_only(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     write_plan(workspace, UNIFORM, ["itp", "er"], 6)
     before = plan_of(workspace)
-    original: Callable[..., list[dict[str, str]]] = planning.build_messages
+    original: Callable[..., list[dict[str, str]]] = rendering.build_messages
 
-    def reworded(spec: Any, *rest: Any) -> list[dict[str, str]]:
-        messages = original(spec, *rest)
+    def reworded(spec: Any, *rest: Any, **more: Any) -> list[dict[str, str]]:
+        messages = original(spec, *rest, **more)
         return [{**messages[0], "content": "reworded"}, *messages[1:]] if spec.key == "itp" else messages
 
-    monkeypatch.setattr(planning, "build_messages", reworded)
+    monkeypatch.setattr(rendering, "build_messages", reworded)
     write_plan(replace(workspace), UNIFORM, ["itp", "er"], 3)  # a later run: nothing rendered before is at hand
     after = plan_of(workspace)
     joined = before.join(after, on="instance_id", suffix="_after")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from rescue_pipeline.schemas.predictions import MODALITIES
 from rescue_pipeline.tasks.prompts import CUES, Example, build_messages, template_sha256, visible_turns
 from rescue_pipeline.tasks.spec import Context, Protocol, load_protocol, load_tasks
 from rescue_pipeline.tasks.templates import PROMPTS, quotation_code, render
-from tests.tasks.golden import DOCS, GOLDEN, golden_text
+from tests.tasks.golden import DOCS, GOLDEN, HASHES, golden_text, hashes
 from tests.tasks.invented import Guarded, instance, session, turn, turns
 
 CLEAN = load_protocol("clean")
@@ -40,6 +41,13 @@ def with_context(protocol: Protocol, task: str, before: int, current: bool) -> P
 @pytest.mark.parametrize("task", TASKS)
 def test_a_prompt_is_these_bytes(task: str) -> None:
     assert golden_text(task, "audiovisual").encode() == (GOLDEN / f"{task}.txt").read_bytes()
+
+
+def test_every_protocols_prompts_are_these_bytes_in_every_task_modality_and_scenario() -> None:
+    golden, now = json.loads(HASHES.read_text()), hashes()
+    assert {name: set(found) for name, found in now.items()} == {name: set(found) for name, found in golden.items()}
+    changed = [f"{name}: {key}" for name, found in now.items() for key in found if golden[name][key] != found[key]]
+    assert not changed, "python -m tests.tasks.golden, after reading what changed"
 
 
 def test_the_documented_example_is_what_is_sent() -> None:
@@ -337,7 +345,7 @@ def test_another_template_set_is_another_folder(tmp_path: Path, monkeypatch: pyt
     shutil.copytree(copy / "standard", copy / "terse")
     path = copy / "terse" / "itp.md.j2"
     path.write_text(path.read_text().replace("Should the therapist take the next turn?", "Speak now?"))
-    monkeypatch.setattr("rescue_pipeline.tasks.spec.PROMPTS", copy)
+    monkeypatch.setattr("rescue_pipeline.tasks.protocol.PROMPTS", copy)
     terse = CLEAN.model_copy(update={"template_set": "terse"})
     assert ask("itp", protocol=terse)[1].endswith("Speak now?")
     assert template_sha256(SPECS["itp"], terse) != template_sha256(SPECS["itp"], CLEAN)
