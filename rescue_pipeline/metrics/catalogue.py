@@ -23,6 +23,19 @@ JUDGED_METRICS = {
 }
 BERTSCORE_METRICS = {"er": ["bertscore_f1"], "vp": ["bertscore_f1"]}
 
+PRIMARY = {
+    "itp": "f1",
+    "rpp": "accuracy",
+    "stp": "recall_at_1",
+    "ssp": "recall_at_1",
+    "er": "judge",
+    "vp": "judge",
+}
+"""The one metric per task that a table with one column per task shows."""
+
+NOT_COMPARED = ["accuracy_paper_base"]
+"""Over the same questions its difference is that of accuracy times a constant of the corpus."""
+
 GRADES = {
     "judge": (1.0, 5.0),
     "pairing": (0.0, 2.0),
@@ -42,3 +55,13 @@ def published() -> pl.DataFrame:
         (task, kind, metric) for kind, tasks in kinds.items() for task, metrics in tasks.items() for metric in metrics
     ]
     return pl.DataFrame(rows, schema=["task", "scorer_kind", "metric"], orient="row")
+
+
+def compared() -> pl.DataFrame:
+    """One row per task, kind of scorer and metric of which differences are computed, each task's main one first.
+
+    primary: it is the main one.
+    """
+    is_primary = pl.col("metric") == pl.col("task").replace_strict(PRIMARY)
+    rows = published().filter(~pl.col("metric").is_in(NOT_COMPARED)).with_columns(primary=is_primary)
+    return rows.sort("primary", descending=True, maintain_order=True)

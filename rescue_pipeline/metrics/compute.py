@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import polars as pl
 
-from rescue_pipeline.metrics.catalogue import CELL, NO_SCORER, published
+from rescue_pipeline.metrics.catalogue import CELL, published
 from rescue_pipeline.metrics.estimates import LABEL_SET, estimate, label_sets
+from rescue_pipeline.metrics.rows import per_cell, scored_rows, with_both
 from rescue_pipeline.metrics.views import views
 from rescue_pipeline.schemas import Gradings, Instances, Items, Metrics, UnlabelledRows, check_table
-from rescue_pipeline.schemas.predictions import UNANSWERED_STATUSES
 
 _ESTIMATES = ["value", "without_failures", "bound_low", "bound_high", "chance"]
 
@@ -19,13 +19,14 @@ def compute_metrics(
     """One row per model, generation, modality, protocol, scorer, scenario (couple, family, both), task and metric.
 
     items and gradings: the tables of scores.*; instances and unlabelled_rows: the lake's, of all corpus versions.
-    Fractions are 0-1, grades on their own scale; what no data supports is null. Raises RescueError when a frame
-    breaks its schema. docs/metrics.md defines each metric and each column.
+    Fractions are 0-1, grades on their own scale; what no data supports is null. Items that are asked several times
+    are averaged over their repeats first. Raises RescueError when a frame breaks its schema. docs/metrics.md defines
+    each metric and each column.
     """
     instances = check_table(instances, Instances, "lake/instances")
     unlabelled_rows = check_table(unlabelled_rows, UnlabelledRows, "lake/unlabelled_rows")
-    rows = _with_both(
-        _rows(check_table(items, Items, "scores/items"), check_table(gradings, Gradings, "scores/gradings"))
+    rows = with_both(
+        scored_rows(check_table(items, Items, "scores/items"), check_table(gradings, Gradings, "scores/gradings"))
     )
     n_unlabelled = _counts(unlabelled_rows, LABEL_SET, "n_unlabelled")
     labels = label_sets(instances)
@@ -44,39 +45,14 @@ def compute_metrics(
     return check_table(_finished(table), Metrics, "lake/metrics")
 
 
-def _rows(items: pl.DataFrame, gradings: pl.DataFrame) -> pl.DataFrame:
-    """Scored questions under `none`, and again under each of their scorers; `settled` = has its (item) score."""
-    answered = items.with_columns(
-        scorer=pl.lit(NO_SCORER),
-        scorer_kind=pl.lit(NO_SCORER),
-        settled=~pl.col("status").is_in(UNANSWERED_STATUSES),
-    ).filter(pl.col("task") != "vp")
-    graded = gradings.with_columns(settled=pl.col("grading_status") == "ok")
-    # sums of floats depend on the order: a rebuilt table must not differ in the last digit
-    return pl.concat([answered, graded], how="diagonal").filter("scored").sort("instance_id")
-
-
-def _with_both(rows: pl.DataFrame) -> pl.DataFrame:
-    return pl.concat([rows, rows.with_columns(scenario=pl.lit("both"))])
-
-
 def _counts(rows: pl.DataFrame, by: list[str], name: str) -> pl.DataFrame:
-    return _with_both(rows).group_by(by).agg(pl.len().cast(pl.Int64).alias(name))
+    return with_both(rows).group_by(by).agg(pl.len().cast(pl.Int64).alias(name))
 
 
 def _cells(rows: pl.DataFrame, instances: pl.DataFrame) -> pl.DataFrame:
-    """What each cell rests on."""
-    settled, unanswered = pl.col("settled"), pl.col("status").is_in(UNANSWERED_STATUSES)
-    cells = rows.group_by(CELL).agg(
-        pl.col("task_version").max(),
-        pl.len().alias("n_planned"),
-        settled.sum().alias("n"),
-        pl.col("session_group").filter(settled).n_unique().alias("n_groups"),
-        (~unanswered & (pl.col("status") != "ok")).sum().alias("n_failed"),
-        unanswered.sum().alias("n_unanswered"),
-    )
+    """What each cell rests on, and how many questions exist."""
     existing = ["corpus_version", "scenario", "task"]
-    return cells.join(_counts(instances, existing, "n_instances"), on=existing, how="left")
+    return per_cell(rows).join(_counts(instances, existing, "n_instances"), on=existing, how="left")
 
 
 def _finished(table: pl.DataFrame) -> pl.DataFrame:

@@ -7,7 +7,7 @@ import polars as pl
 
 from rescue_pipeline.metrics import formulas
 from rescue_pipeline.metrics.catalogue import CELL
-from rescue_pipeline.metrics.views import DECISIONS, MEANS
+from rescue_pipeline.metrics.figures import DECISIONS, MEANS, figures
 
 LABEL_SET = ["corpus_version", "scenario"]
 
@@ -26,24 +26,26 @@ def estimate(scores: pl.DataFrame, unlabelled: pl.DataFrame, labels: pl.DataFram
 
     scores: one of `views`. unlabelled: corpus_version, scenario, n_unlabelled. guessed: labels are expectations.
     """
-    sums = scores.group_by(CELL).agg(
-        pl.len().alias("n"), pl.col(MEANS).mean(), pl.col(DECISIONS).sum(), pl.col("accuracy").sum().alias("n_correct")
+    # of a score that a cell does not have the sum is null, not 0
+    totals = {
+        name: pl.when(pl.col(name).count() > 0).then((pl.col(name) * pl.col("weight")).sum())
+        for name in [*MEANS, *DECISIONS]
+    }
+    sums = (
+        scores.group_by(CELL)
+        .agg(pl.col("instance_id").n_unique().alias("n"), **totals)
+        .join(unlabelled, on=LABEL_SET, how="left")
+        .with_columns(pl.col("n_unlabelled").fill_null(0))
     )
-    figures = sums.join(unlabelled, on=LABEL_SET, how="left").with_columns(pl.col("n_unlabelled").fill_null(0))
-    hits, false_alarms, misses = (figures[column].to_numpy() for column in DECISIONS)
-    figures = figures.with_columns(
-        precision=formulas.precision(hits, false_alarms),
-        recall=formulas.recall(hits, misses),
-        f1=formulas.f1(hits, false_alarms, misses),
-        accuracy_paper_base=formulas.ratio(
-            figures["n_correct"].to_numpy(), (figures["n"] + figures["n_unlabelled"]).to_numpy()
-        ),
+    arrays = {
+        name: sums[name].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+        for name in ["n", "n_unlabelled", *MEANS, *DECISIONS]
+    }
+    values = figures(arrays)
+    long = sums.select(*CELL, **{name: pl.Series(value) for name, value in values.items()}).unpivot(
+        list(values), index=CELL, variable_name="metric", value_name="value"
     )
-    metrics = [*MEANS, "precision", "recall", "f1", "accuracy_paper_base"]
-    long = figures.unpivot(metrics, index=CELL, variable_name="metric", value_name="value")
-    return pl.concat([long, macro_f1(scores, labels, guessed=guessed)]).filter(
-        pl.col("value").is_not_null() & pl.col("value").is_not_nan()
-    )
+    return pl.concat([long, macro_f1(scores, labels, guessed=guessed)]).filter(pl.col("value").is_not_nan())
 
 
 def macro_f1(scores: pl.DataFrame, labels: pl.DataFrame, *, guessed: bool) -> pl.DataFrame:
@@ -53,7 +55,7 @@ def macro_f1(scores: pl.DataFrame, labels: pl.DataFrame, *, guessed: bool) -> pl
     for version, scenario, names in labels.iter_rows():
         part = asked.filter(pl.col("corpus_version") == version, pl.col("scenario") == scenario)
         counts = part.group_by(CELL).agg(
-            pl.len().cast(pl.Float64),
+            pl.col("weight").sum(),
             *(_count(pl.col("gold_label") == name, f"gold {name}") for name in names),
             *(_count(pl.col("predicted_label") == name, f"predicted {name}") for name in names),
             *(
@@ -66,14 +68,14 @@ def macro_f1(scores: pl.DataFrame, labels: pl.DataFrame, *, guessed: bool) -> pl
         )
         if guessed:
             hits = support / len(names)
-            predicted = np.broadcast_to(counts.select("len").to_numpy() / len(names), support.shape)
+            predicted = np.broadcast_to(counts.select("weight").to_numpy() / len(names), support.shape)
         value = pl.Series("value", formulas.macro_f1(hits, predicted, support), dtype=pl.Float64)
         parts.append(counts.select(*CELL, pl.lit("macro_f1").alias("metric"), value))
     return pl.concat(parts)
 
 
 def _count(condition: pl.Expr, name: str) -> pl.Expr:
-    return condition.fill_null(False).sum().cast(pl.Float64).alias(name)
+    return (condition.fill_null(False) * pl.col("weight")).sum().alias(name)
 
 
 def _empty_figures(scores: pl.DataFrame) -> pl.DataFrame:

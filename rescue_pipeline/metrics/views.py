@@ -2,6 +2,9 @@
 
 value: what was answered and graded. without_failures: of that, what did not fail. bound_low and bound_high: everything
 planned, what is still open taken as wrong or as right. chance: the expectation of answers drawn uniformly.
+
+An item that was asked several times has several rows. They share its weight of 1, so that sums over weighted rows are
+sums over items of the mean over the item's repeats: repeats are averaged, and the best one never chosen.
 """
 
 from __future__ import annotations
@@ -12,31 +15,29 @@ import polars as pl
 
 from rescue_pipeline.metrics import formulas
 from rescue_pipeline.metrics.catalogue import CELL, GRADES, INTENSITY_MATCH, NO_SCORER
-
-DECISIONS = ["true_positive", "false_positive", "false_negative"]
-MEANS = ["accuracy", "recall_at_1", "recall_at_2", "recall_at_3", "mrr", "intensity_match", *GRADES, "er_score"]
-"""Metrics that are the mean of an item score of the same name."""
+from rescue_pipeline.metrics.figures import DECISIONS, MEANS
+from rescue_pipeline.metrics.rows import ITEM
 
 _OPEN = ~pl.col("settled")
 _GOLD_YES = pl.col("gold_label") == "yes"
 
 
 def views(rows: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
-    """Each reading's name and frame, with CELL, the labels and a column per item score (DECISIONS, MEANS).
+    """Each reading's name and frame: CELL, instance_id, weight, the labels, a column per item score (DECISIONS, MEANS).
 
-    rows: one per cell and planned question, with `settled`, `status` and the columns of scores.items and
-    scores.gradings.
+    rows: one per cell, item and repeat, as `scored_rows` gives them.
     """
-    settled = rows.filter("settled")
+    settled = rows.filter("item_settled")
     unsure = rows.filter(_OPEN.any().over(CELL) & pl.col("settled").any().over(CELL))
-    yield "value", _scored(settled)
-    yield "without_failures", _scored(settled.filter(pl.col("status") == "ok"))
-    yield "bound_low", _scored(_closed(unsure, right=False))
-    yield "bound_high", _scored(_closed(unsure, right=True))
-    yield "chance", _guessed(rows.filter(pl.col("scorer_kind") == NO_SCORER))
+    yield "value", item_scores(settled)
+    yield "without_failures", item_scores(settled.filter(pl.col("status") == "ok"))
+    yield "bound_low", item_scores(_closed(unsure, right=False))
+    yield "bound_high", item_scores(_closed(unsure, right=True))
+    yield "chance", _weighted(_guessed(rows.filter(pl.col("scorer_kind") == NO_SCORER)))
 
 
-def _scored(rows: pl.DataFrame) -> pl.DataFrame:
+def item_scores(rows: pl.DataFrame) -> pl.DataFrame:
+    """What each row is worth, by the names of the figures that count it; rows: as those of `scored_rows`."""
     says_yes = pl.col("predicted_label") == "yes"
     scores = rows.with_columns(
         true_positive=_GOLD_YES & says_yes,
@@ -46,7 +47,13 @@ def _scored(rows: pl.DataFrame) -> pl.DataFrame:
         mrr=pl.col("reciprocal_rank"),
         **{f"recall_at_{k}": (pl.col("rank") <= k).fill_null(False) for k in (1, 2, 3)},
     )
-    return scores.select(*CELL, "gold_label", "predicted_label", pl.col(*DECISIONS, *MEANS).cast(pl.Float64))
+    return _weighted(scores).select(
+        *ITEM, "session_group", "weight", "gold_label", "predicted_label", pl.col(*DECISIONS, *MEANS).cast(pl.Float64)
+    )
+
+
+def _weighted(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.with_columns(weight=1 / pl.len().over(ITEM))
 
 
 def _closed(rows: pl.DataFrame, *, right: bool) -> pl.DataFrame:

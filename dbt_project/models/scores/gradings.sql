@@ -1,6 +1,14 @@
 with items as (
-    select * from {{ ref('items') }}
+    select
+        *,
+        -- repeats that are scored together are graded by the same scorers; every other epoch stands for itself
+        if(scored, 'scored', epoch) as sitting
+    from {{ ref('items') }}
     where task in ('er', 'vp')
+),
+
+sittings as (
+    select distinct {{ scores_cell(['task', 'epoch', 'sitting']) }} from items
 ),
 
 judgements as (
@@ -27,17 +35,22 @@ grades as (
 
 -- nobody is asked to grade a cell whose every answer failed: all scorers of its task apply, each with its minimum
 ungradable as (
-    select {{ scores_cell(['task', 'epoch']) }}
+    select {{ scores_cell(['task', 'sitting']) }}
     from items
     group by all
     having count(*) filter (where status = 'ok') = 0
 ),
 
 scorers as (
-    select {{ scores_cell(['task', 'epoch', 'scorer', 'scorer_kind']) }} from grades
+    select
+        {{ scores_cell(['task', 'sitting'], 'sittings') }},
+        grades.scorer,
+        grades.scorer_kind
+    from grades
+    inner join sittings on {{ scores_same_cell('grades', 'sittings', ['task', 'epoch']) }}
     union
     select
-        {{ scores_cell(['task', 'epoch'], 'ungradable') }},
+        {{ scores_cell(['task', 'sitting'], 'ungradable') }},
         grades.scorer,
         grades.scorer_kind
     from ungradable
@@ -54,7 +67,7 @@ expected as (
         items.task = 'vp' and scorers.scorer_kind <> 'bertscore' as in_parts,
         scorers.scorer_kind <> 'bertscore' as is_judged
     from items
-    inner join scorers on {{ scores_same_cell('items', 'scorers', ['task', 'epoch']) }}
+    inner join scorers on {{ scores_same_cell('items', 'scorers', ['task', 'sitting']) }}
 ),
 
 graded as (
@@ -84,7 +97,10 @@ graded as (
             when expected.is_judged then null
             when expected.is_failed then 0
             else grades.f1
-        end::double as bertscore_f1
+        end::double as bertscore_f1,
+        coalesce(
+            bool_or(grades.same_vendor) over (partition by {{ scores_cell(['scorer'], 'expected') }}), false
+        ) as same_vendor
     from expected
     left join grades
         on
@@ -117,5 +133,6 @@ select
     intensity_match,
     (judge + intensity_match) / 2 as er_score,
     bertscore_f1,
+    same_vendor,
     scored
 from graded

@@ -34,6 +34,7 @@ select
     predicted.task_version,
     predicted.instance_id,
     predicted.epoch,
+    epochs.repeat_number,
     predicted.request_id,
     predicted.scenario,
     predicted.sample_id,
@@ -42,6 +43,7 @@ select
     predicted.position,
     predicted.n_candidates,
     predicted.status,
+    predicted.truncated_in,
     predicted.gold_label,
     predicted.predicted_label,
     case
@@ -53,6 +55,7 @@ select
         when predicted.is_answered and predicted.is_ranking then coalesce(1.0 / predicted.rank, 0.0)
     end::double as reciprocal_rank,
     predicted.gold_intensity,
+    case when predicted.status = 'ok' then predicted.predicted_intensity end as predicted_intensity,
     case
         when predicted.task <> 'er' or not predicted.is_answered then null
         when predicted.status = 'ok'

@@ -39,6 +39,7 @@ select
         else coalesce(answers.status, 'not_run')
     end as status,
     responses.status as response_status,
+    responses.truncated_in,
     responses.segment,
     responses.sent_at,
     answers.parser_version,

@@ -34,7 +34,7 @@ def metrics(scored: Dbt) -> pl.DataFrame:
 def published(scored: Dbt, metrics: pl.DataFrame) -> Dbt:
     """The results of `metrics`, which the Python step has written to the lake."""
     assert not metrics.is_empty()
-    return _rebuilt(scored, "leaderboard_long", "leaderboard")
+    return _rebuilt(scored, "leaderboard_long", "leaderboard", "protocol_effects")
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ import polars as pl
 
 from rescue_pipeline.lake import Lake
 from rescue_pipeline.metrics import compute_metrics
+from rescue_pipeline.metrics.effects import protocol_effects
 from rescue_pipeline.schemas import LAKE_TABLES, Instances, UnlabelledRows, check_table
 from rescue_pipeline.warehouse import open_duckdb
 from tests.dbt.project import Dbt
@@ -39,9 +40,18 @@ class ScoredLake:
     def add(self, table: str, **row: Any) -> None:
         self.tables.setdefault(table, []).append(row)
 
-    def ask(self, model: str, instance: dict[str, Any], status: str, answer: Any = None, **more: Any) -> dict[str, Any]:
+    def ask(
+        self,
+        model: str,
+        instance: dict[str, Any],
+        status: str,
+        answer: Any = None,
+        truncated_in: str | None = None,
+        **more: Any,
+    ) -> dict[str, Any]:
         """Plan one question and, unless its status is not_run, record a response and what was parsed from it."""
-        task, request_id = instance["task"], f"{model}/{instance['instance_id']}/{more.get('epoch', '1')}"
+        task, how = instance["task"], (more.get("protocol", "clean"), more.get("epoch", "1"))
+        request_id = "/".join([model, instance["instance_id"], *how])
         asked = {"task": task, "model": model, "generation": 1, "modality": "dialogue", "protocol": "clean"}
         asked |= {"epoch": "1", "request_id": request_id, **more}
         question = {**asked, "instance_id": instance["instance_id"], "corpus_version": instance["corpus_version"]}
@@ -49,7 +59,7 @@ class ScoredLake:
             "plan", **question, corpus_id="tiny", task_version="1", scenario=instance["scenario"], template_sha256="t"
         )
         if status != "not_run":
-            self.respond(asked, status)
+            self.respond(asked, status, truncated_in=truncated_in)
             self.add(
                 f"answers_{task}",
                 **question,
@@ -80,6 +90,8 @@ class ScoredLake:
             judge=judge,
             judge_generation=1,
             judge_kind=kind,
+            judge_rank=1,
+            same_vendor=False,
             status=status,
             **grades,
         )
@@ -112,15 +124,16 @@ def _frame(table: str, rows: Iterable[dict[str, Any]]) -> pl.DataFrame:
 
 
 def publish_metrics(dbt: Dbt) -> pl.DataFrame:
-    """The Python step between scores and results."""
+    """The Python steps between scores and results."""
     lake = Lake(str(dbt.folder / "lake"))
-    metrics = compute_metrics(
+    items, gradings, instances = (
         table(dbt, "scores.items"),
         table(dbt, "scores.gradings"),
         lake.read("instances", Instances),
-        lake.read("unlabelled_rows", UnlabelledRows),
     )
+    metrics = compute_metrics(items, gradings, instances, lake.read("unlabelled_rows", UnlabelledRows))
     lake.write("metrics", metrics)
+    lake.write("protocol_effects", protocol_effects(items, gradings, instances))
     return metrics
 
 

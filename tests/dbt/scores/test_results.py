@@ -86,6 +86,33 @@ def test_failures_are_counted_by_status_and_add_up_to_the_plan(published: Dbt) -
     assert of(failures, model="retried").select("status", "n").rows() == [("ok", 1)]
 
 
+def test_answers_that_were_cut_while_reasoning_are_counted_apart(published: Dbt) -> None:
+    failures = of(table(published, "results.failures"), model="repeated", protocol="epochs-2", status="truncated")
+    columns = ("n", "n_planned", "n_cut_in_reasoning", "n_cut_in_answer", "share_cut_in_reasoning")
+    assert failures.select(columns).rows() == [(1, 4, 1, 0, 0.25)]
+
+
+def test_a_question_asked_twice_is_one_question_of_the_leaderboard(published: Dbt) -> None:
+    row = of(table(published, "results.leaderboard"), model="repeated", protocol="epochs-2", scenario="both")
+    assert row.select("itp_f1", "n_planned", "n_failed", "n_unanswered").rows() == [(0.5, 2, 1, 0)]
+
+
+def test_what_repeats_differ_by_is_published_where_there_are_any(published: Dbt) -> None:
+    spread = of(table(published, "results.epoch_spread"), scenario="both")
+    columns = ("model", "protocol", "metric", "mean_deviation", "share_differing", "n", "n_repeats")
+    assert spread.select(columns).rows() == [
+        ("repeated", "epochs-2", "accuracy", pytest.approx(0.5**0.5), 1.0, 2, 2)
+    ]
+
+
+def test_a_protocol_is_published_with_its_difference_to_clean(published: Dbt) -> None:
+    effects = of(table(published, "results.protocol_effects"), scenario="both")
+    columns = ("model", "protocol", "metric", "value", "value_clean", "difference", "n", "ci_low", "no_interval")
+    assert effects.select(columns).rows() == [
+        ("repeated", "epochs-2", "f1", 0.5, 0.0, 0.5, 2, None, "fewer than ten session groups")
+    ]
+
+
 def test_a_failed_answer_is_confused_with_nothing(published: Dbt) -> None:
     confusions = of(table(published, "results.confusions"), model="flaky", task="itp")
     assert sorted(confusions.select("gold_label", "predicted_label", "n").rows()) == [("no", "no", 1), ("yes", None, 1)]

@@ -16,7 +16,7 @@ from tests.dbt.scores.lake import SCORED_LAYERS, WITHOUT_UNIT_TESTS, ScoredLake,
 def test_every_planned_question_has_one_status_and_they_add_up_to_the_plan(scored: Dbt) -> None:
     items = table(scored, "scores.items")
     plan = table(scored, "predictions.plan")
-    assert items.height == plan.height == 3 * 11 + 3
+    assert items.height == plan.height == 3 * 11 + 3 + 6
     flaky = dict(of(items, model="flaky").group_by("status").len().rows())
     failures = ["refused", "out_of_set", "truncated", "empty", "unparseable"]
     assert flaky == {"ok": 4, "api_error": 1, "not_run": 1, **dict.fromkeys(failures, 1)}
@@ -29,17 +29,31 @@ def test_a_failed_request_never_scores_as_correct(scored: Dbt) -> None:
     assert items["intensity_match"].drop_nulls().to_list() == [1.0]
 
 
-def test_a_retried_question_is_scored_in_its_newest_complete_epoch(scored: Dbt) -> None:
+def test_a_retried_question_is_scored_in_its_newest_complete_try(scored: Dbt) -> None:
     epochs = of(table(scored, "scores.items"), model="retried").select("epoch", "status", "correct", "scored")
     assert sorted(epochs.rows()) == [
         ("1", "refused", False, False),
-        ("2", "ok", True, True),
+        ("1.2", "ok", True, True),
         ("canary-2026-02-01", "ok", False, False),
     ]
 
 
+def test_every_repeat_is_scored_and_its_item_is_their_mean(scored: Dbt, metrics: pl.DataFrame) -> None:
+    repeats = of(table(scored, "scores.items"), model="repeated", protocol="epochs-2")
+    assert sorted(repeats.select("epoch", "repeat_number", "correct", "scored").rows()) == [
+        ("1", 1, False, True),
+        ("1", 1, True, True),
+        ("2", 2, False, True),
+        ("2", 2, True, True),
+    ]
+    accuracy = of(metrics, model="repeated", protocol="epochs-2", metric="accuracy", scenario="couple")
+    assert accuracy.select("value", "n", "n_planned", "n_repeats", "n_failed", "complete").rows() == [
+        (0.5, 2, 2, 2, 1, True)
+    ]
+
+
 def test_the_final_response_to_a_request_counts_even_if_a_later_one_broke_off(scored: Dbt) -> None:
-    responses = of(table(scored, "predictions.responses"), model="retried", epoch="2")
+    responses = of(table(scored, "predictions.responses"), model="retried", epoch="1.2")
     assert responses.select("status", "segment").rows() == [("ok", "s1")]
 
 

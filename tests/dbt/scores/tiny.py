@@ -1,4 +1,4 @@
-"""Three invented sessions, ten questions, four models whose answers are right, wrong, failed and missing."""
+"""Three invented sessions, ten questions, five models whose answers are right, wrong, failed and missing."""
 
 from __future__ import annotations
 
@@ -49,6 +49,7 @@ def tiny_lake() -> ScoredLake:
     for question in questions:
         lake.ask("down", question, "api_error")
     _retried(lake, questions[7])
+    _repeated(lake, *questions[:2])
     return lake
 
 
@@ -137,10 +138,19 @@ def _flaky(lake: ScoredLake, questions: list[dict[str, Any]]) -> None:
 
 
 def _retried(lake: ScoredLake, question: dict[str, Any]) -> None:
-    """Refused at first, answered in a second epoch after a call that broke off; watched by a canary."""
+    """Refused at first, answered in a second try after a call that broke off; watched by a canary."""
     lake.ask("retried", question, "refused")
-    lake.ask("retried", question, "ok", {"strategy_top3": ["track"]}, epoch="2")
-    request = {"request_id": f"retried/{question['instance_id']}/2", "task": "ssp", "model": "retried", "generation": 1}
-    broken = {**request, "modality": "dialogue", "protocol": "clean", "epoch": "2"}
+    lake.ask("retried", question, "ok", {"strategy_top3": ["track"]}, epoch="1.2")
+    request = {"request_id": f"retried/{question['instance_id']}/clean/1.2", "task": "ssp", "model": "retried"}
+    broken = {**request, "generation": 1, "modality": "dialogue", "protocol": "clean", "epoch": "1.2"}
     lake.respond(broken, "api_error", attempts=5, cost_usd=None, segment="s0", sent_at=datetime(2026, 1, 2, tzinfo=UTC))
     lake.ask("retried", question, "ok", {"strategy_top3": ["join"]}, epoch="canary-2026-02-01")
+
+
+def _repeated(lake: ScoredLake, speaks: dict[str, Any], waits: dict[str, Any]) -> None:
+    """Asked once under clean, twice under another protocol, where one of four answers is cut in the reasoning."""
+    for question in (speaks, waits):
+        lake.ask("repeated", question, "ok", {"should_speak": "no"})
+        lake.ask("repeated", question, "ok", {"should_speak": "yes"}, protocol="epochs-2")
+    lake.ask("repeated", speaks, "truncated", truncated_in="reasoning", protocol="epochs-2", epoch="2")
+    lake.ask("repeated", waits, "ok", {"should_speak": "no"}, protocol="epochs-2", epoch="2")
