@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import signal
 from typing import Annotated
 
 import typer
@@ -45,4 +46,5 @@ def options(version: Version = False) -> None:
 def main() -> None:
     # the libraries behind a run make millions of lasting objects: looking through them again and again is a tenth of it
     gc.set_threshold(100_000, 50, 50)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # whoever ends this process gets the same as Ctrl-C
     app(prog_name="rescue")

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 from rescue_pipeline import console
 from rescue_pipeline.datadir import DataDirectory
 from rescue_pipeline.report.formatting import metric_format
+from rescue_pipeline.report.scores import SAME_VENDOR
+from rescue_pipeline.report.trust import hints, newest
 from rescue_pipeline.warehouse import open_results
 
 Row = dict[str, Any]
@@ -31,6 +33,7 @@ _NOTES = (
     ("er_judge", "judge: a language model's grade, 1-5."),
     ("er_lexical_judge", "words: overlap with the gold's words, 1-5; no language model's judgement."),
 )
+_JUDGED = ("er_judge", "vp_judge")
 _TITLE = "Leaderboard, couples and families together"
 _INCOMPLETE = "incomplete"
 _GOOD_NAME_WIDTH = 24
@@ -42,17 +45,24 @@ def print_leaderboard(directory: DataDirectory) -> None:
         rows = connection.sql(
             "select * from results.leaderboard where scenario = 'both' "
             "and corpus_version = (select corpus_version from raw.corpus) "
-            "order by protocol, modality, model, generation"
+            "order by protocol != 'clean', protocol, modality != 'dialogue', modality, model, generation"
         )
         print_rows(rows.pl().to_dicts())
+        controls = connection.sql(
+            "select * from results.judge_trust "
+            "where corpus_version = (select corpus_version from raw.corpus) order by all"
+        )
+        for hint in hints(newest(controls.pl().to_dicts())):
+            console.out.print(console.wrapped(hint), style="dim")
 
 
 def print_rows(rows: Sequence[Row]) -> None:
-    """Rows of results.leaderboard, sorted by protocol and modality; these stand above their models when they differ."""
+    """Rows of results.leaderboard, in the order of protocols and modalities; these stand above their models when they
+    differ."""
     if not rows:
         console.out.print("No answers yet.")
         return
-    columns = [spec for spec in _COLUMNS if any(row[spec[1]] is not None for row in rows)]
+    columns = [spec for spec in _COLUMNS if any(_figure(row, spec) for row in rows)]
     parts = [(name, list(part)) for name, part in groupby(rows, key=_part)]
     layout = _Layout.of(columns, rows)
     only = parts[0][0] if len(parts) == 1 else None
@@ -78,8 +88,15 @@ def _name(row: Row, part: Sequence[Row]) -> str:
 
 
 def _cells(row: Row, columns: Sequence[_Column]) -> list[str]:
-    values = [metric_format(metric).text(row[column]) or "–" for _, column, metric in columns]
+    values = [_figure(row, spec) or "–" for spec in columns]
     return [*values, str(row["n_failed"] + row["n_unanswered"]), str(row["n_planned"])]
+
+
+def _figure(row: Row, spec: _Column) -> str:
+    """A printed figure; empty where there is none, but for a judge that its vendor's model may not be graded by."""
+    _, column, metric = spec
+    left_out = row[column] is None and column in _JUDGED and row.get("same_vendor")
+    return SAME_VENDOR if left_out else metric_format(metric).text(row[column])
 
 
 class _Layout(NamedTuple):
@@ -121,5 +138,7 @@ class _Layout(NamedTuple):
 
 def _notes(rows: Sequence[Row]) -> Iterable[str]:
     yield from (note for column, note in _NOTES if any(row[column] is not None for row in rows))
+    if any(row.get("same_vendor") for row in rows):
+        yield f"{SAME_VENDOR}: the only judge is of the model's own vendor, so its grades are left out here."
     if any(not row["complete"] for row in rows):
         yield "incomplete: some questions were not asked or not answered, so the figures have no rank."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ DATA_ROOT = Path("data")
 
 @dataclass(frozen=True)
 class DataDirectory:
-    """The files of one corpus. Everything but `journal` and `corpus.json` can be rebuilt from them."""
+    """The files of one corpus. Everything but `journal`, `corpus.json` and `purged.json` can be rebuilt from them."""
 
     root: Path
 
@@ -114,11 +115,34 @@ class DataDirectory:
         self.refuse_other(corpus_id)
         write_atomically(self.corpus_file, json.dumps({"corpus_id": corpus_id, **description}, indent=1) + "\n")
 
-    def record_data_class(self, data_class: str) -> None:
-        """Note how the loaded corpus may be used; loading may know more than the caller who claimed the directory."""
+    def record_use(self, data_class: str, consent: str | None) -> None:
+        """Note how the corpus may be used; loading may know more than the caller who claimed the directory."""
         recorded = json.loads(self.corpus_file.read_text(encoding="utf-8"))
-        if recorded.get("data_class") != data_class:
-            write_atomically(self.corpus_file, json.dumps({**recorded, "data_class": data_class}, indent=1) + "\n")
+        if (recorded.get("data_class"), recorded.get("consent")) != (data_class, consent):
+            noted = {**recorded, "data_class": data_class, "consent": consent}
+            write_atomically(self.corpus_file, json.dumps(noted, indent=1) + "\n")
+
+    def use(self) -> tuple[str, str | None]:
+        """The corpus's data_class and its consent or ethics reference. What is not recorded is private."""
+        if not self.corpus_file.exists():
+            return "private", None
+        recorded = json.loads(self.corpus_file.read_text(encoding="utf-8"))
+        return str(recorded.get("data_class") or "private"), recorded.get("consent")
+
+    def purged(self) -> frozenset[str]:
+        """The hashed ids of the sessions that were erased here and must not come back."""
+        if not self._purged_file.exists():
+            return frozenset()
+        return frozenset(json.loads(self._purged_file.read_text(encoding="utf-8"))["sessions"])
+
+    def record_purge(self, sample_id: str) -> None:
+        """Note that a session is erased here, without its name."""
+        sessions = sorted({*self.purged(), session_hash(sample_id)})
+        write_atomically(self._purged_file, json.dumps({"sessions": sessions}, indent=1) + "\n")
+
+    @property
+    def _purged_file(self) -> Path:
+        return self.root / "purged.json"
 
     def make_current(self) -> None:
         """Let `./data/current` name this directory, for the commands that take no corpus.
@@ -127,6 +151,11 @@ class DataDirectory:
         """
         if DATA_ROOT.resolve() in self.root.parents:
             write_atomically(DATA_ROOT / "current", f"{self.root}\n")
+
+
+def session_hash(sample_id: str) -> str:
+    """What stands for a session where its id must not: ids hold first names."""
+    return hashlib.sha256(f"session {sample_id}".encode()).hexdigest()
 
 
 def write_atomically(path: Path, text: str) -> None:

@@ -2,11 +2,11 @@
 
 import dagster as dg
 
-from rescue_pipeline.defs import automation, ingest, judge, predict, report, score, transform
+from rescue_pipeline.defs import audit, automation, ingest, judge, predict, report, score, transform
 from rescue_pipeline.defs.resources import RunOptions
 
 defs = dg.Definitions(
-    assets=dg.load_assets_from_modules([ingest, transform, predict, judge, score, report], include_specs=True),
+    assets=dg.load_assets_from_modules([ingest, transform, audit, predict, judge, score, report], include_specs=True),
     asset_checks=[ingest.corpus_quality],
     jobs=[automation.prepare, automation.answer, automation.publish],
     sensors=[automation.model_partitions, automation.dead_runs, automation.publish_after_answers],

@@ -19,6 +19,7 @@ from rescue_pipeline.bundle import ASSETS, DBT_PROJECT
 from rescue_pipeline.corpus.source import from_datadir
 from rescue_pipeline.datadir import DataDirectory
 from rescue_pipeline.errors import RescueError
+from rescue_pipeline.keys import read_key
 from rescue_pipeline.llm.registry import load_registry
 from rescue_pipeline.settings import Settings
 from rescue_pipeline.warehouse import open_duckdb
@@ -128,8 +129,9 @@ def _registry() -> Iterator[Finding]:
     yield Finding("model registry", True, f"{len(enabled)} enabled: {', '.join(entry.id for entry in enabled)}")
     for entry in enabled:
         if entry.api_key_env is not None:
-            present = bool(os.environ.get(entry.api_key_env))
-            yield Finding(f"key of {entry.id}", present, entry.api_key_env, f"export {entry.api_key_env}=...")
+            key, name = read_key(entry.api_key_env), entry.api_key_env
+            detail = f"{name}: {'there' if key else 'not set'}"
+            yield Finding(f"key of {entry.id}", key is not None, detail, f"export {name}=..., or write it to .env")
         if entry.api_base is not None:
             yield _endpoint(entry.id, entry.api_base)
 

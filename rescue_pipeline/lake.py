@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,16 +48,24 @@ class Lake:
         return path
 
     def read(
-        self, table: str, schema: type[pa.DataFrameModel], *, partition: Mapping[str, str] | None = None
+        self,
+        table: str,
+        schema: type[pa.DataFrameModel],
+        *,
+        partition: Mapping[str, str] | None = None,
+        columns: Sequence[str] | None = None,
     ) -> pl.DataFrame:
-        """All rows of a table, or of the part below `partition`; typed and empty when there are none."""
+        """All rows of a table, or of the part below `partition`; typed and empty when there are none.
+
+        columns: only these, so that the long ones (texts) need not be read.
+        """
         fs, path = fsspec.url_to_fs(self.folder(table, partition))
         files = sorted(name for name in fs.find(path) if name.endswith(".parquet"))
-        empty = without_rows(schema)
+        empty = without_rows(schema) if columns is None else without_rows(schema).select(columns)
         frames = []
         for name in files:
             with fs.open(name, "rb") as source:
-                frames.append(pl.read_parquet(io.BytesIO(source.read())))
+                frames.append(_rows(io.BytesIO(source.read()), columns))
         return pl.concat([empty, *frames], how="diagonal_relaxed").select(empty.columns)
 
     def files(self, table: str, partition: Mapping[str, str] | None = None) -> list[str]:
@@ -91,3 +99,12 @@ class Lake:
             temporary.replace(file)
         finally:
             temporary.unlink(missing_ok=True)
+
+
+def _rows(file: io.BytesIO, columns: Sequence[str] | None) -> pl.DataFrame:
+    """A file's rows; a column that is younger than the file is left to the schema."""
+    if columns is None:
+        return pl.read_parquet(file)
+    known = pl.read_parquet_schema(file)
+    file.seek(0)
+    return pl.read_parquet(file, columns=[column for column in columns if column in known])

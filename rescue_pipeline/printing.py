@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 
 from rescue_pipeline import console
 from rescue_pipeline.corpus.validate import ValidationReport
+from rescue_pipeline.datadir import DataDirectory
 from rescue_pipeline.doctoring import Finding
 from rescue_pipeline.llm.checking import ModelCheck
+from rescue_pipeline.llm.prices import pinned_prices
 from rescue_pipeline.llm.registry import ModelEntry, Registry
+from rescue_pipeline.outcomes import ModelOutcome, RunOutcome
+from rescue_pipeline.purging import Purged
 from rescue_pipeline.report.formatting import counted
-from rescue_pipeline.running import ModelOutcome, RunOutcome
 
 MOST_LINES = 10
 MOST_REJECTS = 50
@@ -22,6 +26,8 @@ def print_outcome(outcome: RunOutcome) -> None:
     console.out.print()
     for model in outcome.models:
         console.out.print(_model_line(model))
+    for line in cost_lines(outcome):
+        console.out.print(console.wrapped(line, 2))
     for line in outcome.bad_lines[:MOST_LINES]:
         console.out.print(f"not imported: {console.wrapped(line, 2)}")
     if len(outcome.bad_lines) > MOST_LINES:
@@ -50,10 +56,17 @@ def _model_line(model: ModelOutcome) -> str:
         f"{model.reused} reused",
         *failures,
     ]
-    if model.cost_usd:
-        parts.append(f"{model.cost_usd:.4f} USD")
     line = console.wrapped(f"{model.model}: {', '.join(parts)}", 2)
     return f"{line}\n  stopped: {console.wrapped(model.stopped, 11)}" if model.stopped else line
+
+
+def cost_lines(outcome: RunOutcome) -> Iterator[str]:
+    """A line per paid model and judge of this run, and what is left of the budget."""
+    budget = "" if outcome.budget_usd is None else f" of {outcome.budget_usd:.2f} USD budget"
+    for cost in outcome.costs:
+        what = "judgements" if cost.purpose == "judge" else "answers"
+        usd = "unknown, the provider reported no tokens," if cost.usd is None else f"{cost.usd:.4f}"
+        yield f"{cost.model}: {cost.requests} {what} cost {usd}{budget} ({cost.expected_usd:.4f} expected)"
 
 
 def print_models(registry: Registry) -> None:
@@ -74,7 +87,7 @@ def _needs(entry: ModelEntry) -> str:
 
 
 def _price(entry: ModelEntry) -> str:
-    price = entry.price
+    price = entry.price or (None if entry.api_base else pinned_prices().get(entry.litellm))
     if price is None:
         return "unknown" if entry.is_paid and entry.api_base else "LiteLLM's list" if entry.is_paid else "free"
     return "free" if price.is_free else f"{price.input:g} in, {price.output:g} out"
@@ -120,11 +133,26 @@ def print_checks(checks: Sequence[ModelCheck]) -> None:
     for check in checks:
         seconds = "" if check.latency_seconds is None else f"{check.latency_seconds:.2f}"
         price = "known" if check.price_known else "unknown"
-        table.add_row(
-            check.id, check.key, _tried(check.reachable), _tried(check.structured_output), price, seconds, check.message
-        )
+        form = check.rung if check.structured_output else _tried(check.structured_output)
+        table.add_row(check.id, check.key, _tried(check.reachable), form, price, seconds, check.message)
     console.out.print(table)
 
 
 def _tried(outcome: bool | None) -> str:
     return {True: "yes", False: "no", None: "-"}[outcome]
+
+
+def print_purged(purged: Purged, directory: DataDirectory) -> None:
+    """What was removed, what is not ours to remove, and how to get the rest back."""
+    recorded = json.loads(directory.corpus_file.read_text(encoding="utf-8"))
+    deleted = ", ".join(purged.deleted) or "nothing"
+    counts = f"{counted(purged.planned, 'planned question')}, {counted(purged.records, 'response')}"
+    for line in (
+        f"erased from the journal: {counts} in {counted(purged.files, 'file')} "
+        "(all of the baselines' among them: they answer with other sessions' gold)",
+        f"deleted, to be made again without it: {deleted}",
+        f"not touched: the corpus itself ({recorded.get('path')}), exports, copies and backups, and what models "
+        "answered about other sessions",
+        f"next: rescue run --corpus {recorded.get('path')} ... (what was answered is not asked again)",
+    ):
+        console.out.print(console.wrapped(line, 2))

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import duckdb
+import polars as pl
 
 from rescue_pipeline import console
 from rescue_pipeline.errors import UsageError
@@ -43,6 +44,12 @@ def run_query(database: Path, query: str, form: Form) -> str:
                 advice='rescue sql "select schema_name, table_name from duckdb_tables()" lists the tables',
             ) from error
     return {"csv": _csv, "json": _json, "table": _table}[form](answer)
+
+
+def as_text(frame: pl.DataFrame, form: Literal["csv", "json"]) -> str:
+    """A frame in the forms that `run_query` gives its rows."""
+    answer = _Answer(frame.columns, [], frame.rows())
+    return _csv(answer) if form == "csv" else _json(answer)
 
 
 def _answer(relation: duckdb.DuckDBPyRelation | None) -> _Answer:

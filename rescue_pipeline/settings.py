@@ -26,6 +26,10 @@ class Settings(BaseSettings):
     """The user's own model registry, merged over the shipped one."""
     budget_usd: float | None = Field(default=None, ge=0)
     """What a run may spend on models that cost money, judges included; without it nothing that costs money is asked."""
+    bertscore_model: str = "distilbert-base-uncased"
+    """BERTScore's backbone: a folder, or a name whose weights are in the hub's cache on this machine."""
+    bertscore_layer: int | None = Field(default=None, ge=1)
+    """Its layer; without it the one known for the model (distilbert-base-uncased: 5), else the last."""
     lock_timeout_seconds: float = Field(default=30.0, ge=0)
     """How long to wait for another process to release the warehouse."""
     corpus_url: str = Field(default=CORPUS_URL, pattern=r"^https?://\S+$")

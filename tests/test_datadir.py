@@ -86,4 +86,4 @@ def test_loading_records_the_class_of_the_recognised_corpus(
     directory.claim(source.corpus_id, source.description())
     assert dg.materialize([ingest]).success
     recorded = json.loads(directory.corpus_file.read_text())
-    assert recorded == {"corpus_id": "corpus", "path": str(source.path), "data_class": data_class}
+    assert recorded == {"corpus_id": "corpus", "path": str(source.path), "data_class": data_class, "consent": None}

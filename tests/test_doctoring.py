@@ -36,7 +36,7 @@ def test_an_installed_package_without_data_is_in_order() -> None:
 def test_a_key_is_missing_or_present_but_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     add_model(enabled="true", api_key_env="MADE_KEY")
     assert not found("key of made").ok
-    assert found("key of made").advice == "export MADE_KEY=..."
+    assert found("key of made").advice == "export MADE_KEY=..., or write it to .env"
     monkeypatch.setenv("MADE_KEY", "a-secret")
     assert found("key of made").ok
     assert not any("a-secret" in f"{finding}" for finding in examine())

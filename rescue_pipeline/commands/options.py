@@ -17,7 +17,7 @@ Encoding = Annotated[str | None, typer.Option(help="of the corpus's files, when 
 Models = Annotated[str | None, typer.Option(metavar="A,B", help="whom to ask (default: the enabled ones)")]
 Tasks = Annotated[str | None, typer.Option(metavar="A,B", help="of itp, rpp, stp, ssp, er, vp (default: all)")]
 Modalities = Annotated[str | None, typer.Option(metavar="A,B", help="what is shown to them (default: dialogue)")]
-Protocol = Annotated[str, typer.Option(metavar="NAME", help="how questions are asked")]
+Protocol = Annotated[str, typer.Option(metavar="NAME", help="how questions are asked (docs/protocols.md)")]
 Limit = Annotated[int | None, typer.Option(help="at most N questions per task; the first 10 are among the first 20")]
 Judges = Annotated[
     str | None, typer.Option("--judge", metavar="A,B", help="who grades er and vp (default: the registry's judge)")

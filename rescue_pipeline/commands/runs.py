@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -29,7 +30,9 @@ from rescue_pipeline.commands.options import (
 )
 
 if TYPE_CHECKING:
-    from rescue_pipeline.running import RunOutcome
+    from rescue_pipeline.corpus.source import CorpusSource
+    from rescue_pipeline.outcomes import RunOutcome
+    from rescue_pipeline.requesting import RunRequest
 
 app = typer.Typer()
 
@@ -76,6 +79,48 @@ def run(
     )
 
 
+@app.command()
+def estimate(
+    corpus: CorpusPath,
+    models: Models = None,
+    tasks: Tasks = None,
+    modalities: Modalities = None,
+    protocol: Protocol = "clean",
+    limit: Limit = None,
+    judge: Judges = None,
+    retry: Retry = None,
+    name: Name = None,
+    transcripts: Transcripts = None,
+    encoding: Encoding = None,
+    json: Annotated[bool, typer.Option("--json", help="exactly, as JSON")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """What a run would ask, cost and take; asks nothing.
+
+    The corpus is loaded for it. The options are those of `rescue run`.
+    """
+    from rescue_pipeline import running
+    from rescue_pipeline.printing_estimate import estimate_json, print_estimate
+
+    request = _request(
+        _resolved(corpus, name, transcripts, encoding),
+        models=listed(models),
+        tasks=listed(tasks),
+        modalities=listed(modalities),
+        protocol=protocol,
+        limit=limit,
+        judges=listed(judge),
+        retry=listed(retry),
+    )
+    say_where(running.use_corpus(request.source), quiet)
+    with console.stages(quiet):
+        expected = running.estimate(request)
+    if json:
+        sys.stdout.write(estimate_json(expected))
+    else:
+        print_estimate(expected)
+
+
 def _run(
     corpus: Path,
     *,
@@ -83,32 +128,54 @@ def _run(
     transcripts: Path | None = None,
     encoding: str | None = None,
     quiet: bool = False,
+    **options: Any,
+) -> None:
+    from rescue_pipeline import running
+    from rescue_pipeline.printing_estimate import print_estimate
+    from rescue_pipeline.requesting import NeedsBudget
+
+    request = _request(_resolved(corpus, name, transcripts, encoding), **options)
+    directory = running.use_corpus(request.source)
+    say_where(directory, quiet)
+    try:
+        with console.stages(quiet):
+            outcome = running.run(request, directory)
+    except NeedsBudget as refusal:
+        print_estimate(refusal.estimate)
+        raise refusal.with_advice(sys.argv) from None
+    finish(outcome)
+
+
+def _resolved(corpus: Path, name: str | None, transcripts: Path | None, encoding: str | None) -> CorpusSource:
+    from rescue_pipeline.corpus.source import resolve
+
+    return resolve(corpus, name=name, transcripts=transcripts, encoding=encoding)
+
+
+def _request(
+    source: CorpusSource,
     models: Sequence[str] = (),
     tasks: Sequence[str] = (),
     modalities: Sequence[str] = (),
     **options: Any,
-) -> None:
-    from rescue_pipeline import running
-    from rescue_pipeline.corpus.source import resolve
+) -> RunRequest:
+    """The checked request of a command."""
     from rescue_pipeline.llm.registry import load_registry
     from rescue_pipeline.llm.workspace import known_tasks
+    from rescue_pipeline.requesting import RunRequest
     from rescue_pipeline.schemas import TASKS
     from rescue_pipeline.settings import Settings
 
     registry = load_registry(Settings().models_file)
-    request = running.RunRequest(
-        source=resolve(corpus, name=name, transcripts=transcripts, encoding=encoding),
+    request = RunRequest(
+        source=source,
         models=[entry.id for entry in registry.resolve(models or None)],
         tasks=known_tasks(tasks or TASKS),
         modalities=list(dict.fromkeys(modalities or ["dialogue"])),
         **options,
     )
     request.check(registry)
-    directory = running.use_corpus(request.source)
-    say_where(directory, quiet)
-    with console.stages(quiet):
-        outcome = running.run(request, directory)
-    finish(outcome)
+    return request
 
 
 def finish(outcome: RunOutcome) -> None:

@@ -81,7 +81,8 @@ class Inventory:
 
         A corpus file may be renamed and stays the same corpus; in a folder the paths count, since ids come from them.
         """
-        return self._digest(self.files, f"ingest {ingest_version}, {self.source.encoding}\n")[:16]
+        left_out = "".join(f"without {purged}\n" for purged in sorted(self.source.purged))
+        return self._digest(self.files, f"ingest {ingest_version}, {self.source.encoding}\n{left_out}")[:16]
 
     def _digest(self, files: tuple[SourceFile, ...], prefix: str = "") -> str:
         digest = hashlib.sha256(prefix.encode())

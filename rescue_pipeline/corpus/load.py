@@ -178,6 +178,9 @@ def _report(connection: duckdb.DuckDBPyConnection, inventory: Inventory, changed
 
 def _notes(connection: duckdb.DuckDBPyConnection, inventory: Inventory) -> Iterator[str]:
     sample_ids = [row[0] for row in connection.execute("select sample_id from raw.samples").fetchall()]
-    unknown = companions.unknown_in_groups(inventory.groups, sample_ids)
+    named = companions.unknown_in_groups(inventory.groups, sample_ids)
+    unknown = [sample_id for sample_id in named if not inventory.source.is_purged(sample_id)]
+    if purged := len(inventory.source.purged):
+        yield f"{purged} erased session(s) are left out (`rescue purge`)"
     if unknown:
         yield f"the groups file names {len(unknown)} sessions that this corpus does not have, first {unknown[0]}"

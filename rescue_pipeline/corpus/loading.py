@@ -64,6 +64,8 @@ class Loading:
         writer = self._writer("transcript_cues")
         seen: set[str] = set()
         for file in self.inventory.transcripts:
+            if self.inventory.source.is_purged(str(file.sample_id)):
+                continue
             try:
                 writer.add(self._cue_rows(file, seen), file.size)
             except InvalidRecord as error:
@@ -80,7 +82,9 @@ class Loading:
         )
         self._write("session_groups", groups)
         for file in self.inventory.instances:
-            self._write("released_instances", companions.released_rows(file))
+            rows = companions.released_rows(file)
+            is_purged = self.inventory.source.is_purged
+            self._write("released_instances", (row for row in rows if not is_purged(row["sample_id"])))
 
     def finish(self, ingest_version: str) -> None:
         """Fill raw.rejects and raw.corpus."""
@@ -105,6 +109,8 @@ class Loading:
             record = self._accepted(file, text)
         except InvalidRecord as error:
             self._reject(file, text.line, error)
+            return
+        if self.inventory.source.is_purged(record.sample_id):
             return
         source = self._source(file, text.line)
         record.sample.update(source, record_sha256=hashlib.sha256(text.content).hexdigest())

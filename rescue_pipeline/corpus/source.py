@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from rescue_pipeline.datadir import DataDirectory
+from rescue_pipeline.datadir import DataDirectory, session_hash
 from rescue_pipeline.errors import UsageError
 from rescue_pipeline.tasks.declarations import Declaration, read_declaration
 
@@ -48,8 +48,13 @@ class CorpusSource(BaseModel):
     data_class_declared: bool = False
     """False: nobody said so; the released corpus, once recognised, is then public-research."""
     consent: str | None = None
+    purged: frozenset[str] = frozenset()
+    """Hashed ids of sessions that were erased and are left out."""
     set_by_hand: frozenset[str] = frozenset()
     """Which of transcripts and encoding the caller gave; these outlive a change of corpus.yaml."""
+
+    def is_purged(self, sample_id: str) -> bool:
+        return bool(self.purged) and session_hash(sample_id) in self.purged
 
     @property
     def folder(self) -> Path:
@@ -63,7 +68,7 @@ class CorpusSource(BaseModel):
     def description(self) -> dict[str, object]:
         """What a data directory records of its corpus, enough for `from_datadir` to find it again."""
         by_hand = {name: str(getattr(self, name)) for name in sorted(self.set_by_hand)}
-        return {"path": str(self.path), "data_class": self.data_class, **by_hand}
+        return {"path": str(self.path), "data_class": self.data_class, "consent": self.consent, **by_hand}
 
 
 def resolve(
@@ -114,12 +119,13 @@ def from_datadir(directory: DataDirectory) -> CorpusSource:
             found=type(recorded.get("path")).__name__,
             advice="run `rescue run --corpus PATH` once more",
         )
-    return resolve(
+    source = resolve(
         recorded["path"],
         name=owner,
         transcripts=recorded.get("transcripts"),
         encoding=recorded.get("encoding"),
     )
+    return source.model_copy(update={"purged": directory.purged()})
 
 
 def _found(path: Path) -> Path:

@@ -40,10 +40,11 @@ def _report_kilobytes(what: str, done: int, total: int | None) -> None:
 def ingest(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult]:  # type: ignore[type-arg]
     """Read the corpus into raw.*; the same corpus again changes nothing."""
     directory = open_datadir()
+    source = from_datadir(directory)
     with discreet(), open_duckdb(directory.warehouse) as connection:
-        report = load_corpus(from_datadir(directory), connection, on_progress=_report_kilobytes)
+        report = load_corpus(source, connection, on_progress=_report_kilobytes)
         rows = {t.name: connection.execute(f'select count(*) from raw."{t.name}"').fetchall()[0][0] for t in RAW_TABLES}
-    directory.record_data_class(report.data_class)
+    directory.record_use(report.data_class, source.consent)
     context.log.info(f"corpus version {report.corpus_version}: {'loaded' if report.changed else 'unchanged'}")
     for table in RAW_TABLES:
         yield dg.MaterializeResult(

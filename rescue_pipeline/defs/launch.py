@@ -127,7 +127,8 @@ def _neighbours(order: Sequence[str], chosen: Collection[str]) -> list[list[str]
 
 
 def _judged(options: Mapping[str, Any]) -> list[str]:
-    return [f"judgements_{task}" for task in options["tasks"] if task in JUDGED_TASKS]
+    tables = ("judge_responses", "judgements", "judge_controls", "bertscores", "bertscore_controls", "bertscore_runs")
+    return [f"{table}_{task}" for task in options["tasks"] if task in JUDGED_TASKS for table in tables]
 
 
 @contextmanager

@@ -17,7 +17,7 @@ WAREHOUSE_POOL = "duckdb"
 _WRITTEN_LAST = [
     "corpus",
     *(f"answers_{task}" for task in TASKS),
-    *(f"judgements_{task}" for task in JUDGED_TASKS),
+    *(f"{table}_{task}" for table in ("judgements", "bertscores") for task in JUDGED_TASKS),
 ]
 _ANSWERS_ARE_COMING = reduce(
     or_,

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import dagster as dg
 
 from rescue_pipeline import datadir, progress
+from rescue_pipeline.defs.audit import leak_audit_spec, without_leaks
 from rescue_pipeline.defs.gates import contract_specs, kept, under_contract
 from rescue_pipeline.defs.partitions import MODEL_BY_MODALITY, ONE_RUN, partition_key
 from rescue_pipeline.defs.policies import OWNERS
@@ -13,6 +14,7 @@ from rescue_pipeline.errors import UsageError
 from rescue_pipeline.lake import Lake
 from rescue_pipeline.llm.answering import parse_partition
 from rescue_pipeline.llm.asking import ask_partitions
+from rescue_pipeline.llm.estimating import expected_cost
 from rescue_pipeline.llm.planning import write_plan
 from rescue_pipeline.llm.summaries import PartitionSummary
 from rescue_pipeline.llm.workspace import Partition
@@ -28,7 +30,7 @@ NAMES = {key: f"{spec.name.lower()} ({key})" for key, spec in load_tasks().items
     specs=[
         dg.AssetSpec(
             ["lake", "plan"],
-            deps=[["lake", table] for table in ("corpus", "instances", "sessions", "turns")],
+            deps=[["lake", table] for table in ("corpus", "instances", "sessions", "turns", "annotations")],
             description="One row per planned question: instance x model x modality x protocol x epoch, "
             "written before anything is asked.",
             group_name="predict",
@@ -36,14 +38,15 @@ NAMES = {key: f"{spec.name.lower()} ({key})" for key, spec in load_tasks().items
             kinds={"python", "parquet"},
         )
     ],
-    check_specs=contract_specs(["plan"]),
+    check_specs=[*contract_specs(["plan"]), leak_audit_spec()],
     partitions_def=MODEL_BY_MODALITY,
     backfill_policy=ONE_RUN,
 )
 def plan_questions(context: dg.AssetExecutionContext, options: RunOptions) -> Results:
-    """Render every question of the partition and note which request will carry it."""
-    workspace = open_workspace()
-    for partition in partitions_of(context, options):
+    """Render every question of the partition and note which request will carry it, and what asking is to cost."""
+    workspace, partitions = open_workspace(), partitions_of(context, options)
+    yield from without_leaks(context, workspace, partitions, options)
+    for partition in partitions:
         summary = yield from under_contract(
             ["plan"], write_plan, workspace, partition, options.tasks, limit=options.limit, retry=options.retry
         )
@@ -53,11 +56,23 @@ def plan_questions(context: dg.AssetExecutionContext, options: RunOptions) -> Re
                 "corpus_version": workspace.corpus_version,
                 "protocol": partition.protocol,
                 "path": dg.MetadataValue.path(workspace.lake.folder("plan", partition.levels)),
+                **expected_cost(workspace, partition, options.tasks, options.limit),
             },
             asset_key=["lake", "plan"],
             partition_key=_key(partition),
         )
     yield dg.MaterializeResult(asset_key=["lake", "plan"], check_results=[kept("plan")])
+
+
+estimates = dg.AssetSpec(
+    ["lake", "estimates"],
+    deps=[["lake", "plan"]],
+    description="One row per run, model, purpose, task, protocol and modality: what asking was expected to take and "
+    "cost. The steps that ask write it before they ask.",
+    group_name="predict",
+    owners=OWNERS,
+    kinds={"parquet"},
+)
 
 
 @dg.multi_asset(

@@ -16,12 +16,13 @@ from rescue_pipeline.llm.registry import load_registry
 from rescue_pipeline.llm.workspace import Partition, Workspace
 from rescue_pipeline.schemas import LAKE_TABLES, TASKS, LoadedCorpus
 from rescue_pipeline.settings import Settings
+from rescue_pipeline.tasks.spec import protocol_names
 
 
 class RunOptions(dg.ConfigurableResource):  # type: ignore[type-arg]
     """What one run asks: shown in the launchpad, set by the command line."""
 
-    protocol: str = Field(default="clean", description="how questions are asked: a file of assets/protocols")
+    protocol: str = Field(default="clean", description=f"how questions are asked: {', '.join(protocol_names())}")
     tasks: list[str] = Field(default=list(TASKS), description="which of the six tasks are planned, and may be asked")
     limit: int | None = Field(default=None, description="at most this many questions per task (seeded, nested)")
     judges: list[str] = Field(default=[], description="the judges of er and vp; empty: the registry's choice")
@@ -61,11 +62,14 @@ def open_workspace() -> Workspace:
             where=lake.folder("corpus"),
             advice="materialize the job `prepare` first",
         )
+    source = from_datadir(directory)
+    # as corpus.yaml reads now: a consent may have been given, or withdrawn, since the corpus was loaded
+    directory.record_use(source.data_class if source.data_class_declared else directory.use()[0], source.consent)
     return Workspace(
         datadir=directory,
         lake=lake,
         registry=load_registry(Settings().models_file),
-        corpus_id=from_datadir(directory).corpus_id,
+        corpus_id=source.corpus_id,
         corpus_version=loaded["corpus_version"].item(),
     )
 

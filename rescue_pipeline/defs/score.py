@@ -10,6 +10,7 @@ from rescue_pipeline.defs.gates import contract_specs, kept, under_contract
 from rescue_pipeline.defs.policies import FOLLOW_ANSWERS, OWNERS, WAREHOUSE_POOL
 from rescue_pipeline.lake import Lake
 from rescue_pipeline.metrics.compute import compute_metrics
+from rescue_pipeline.metrics.effects import protocol_effects
 from rescue_pipeline.schemas import Gradings, Instances, Items, Metrics, UnlabelledRows, check_table
 from rescue_pipeline.warehouse import open_duckdb
 
@@ -27,10 +28,7 @@ from rescue_pipeline.warehouse import open_duckdb
 )
 def metrics() -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:  # type: ignore[type-arg]
     """Every metric of every cell, from item scores."""
-    directory = datadir.current()
-    lake = Lake(directory.lake)
-    with open_duckdb(directory.warehouse, read_only=True) as connection:
-        items, gradings = (connection.sql(f"select * from scores.{name}").pl() for name in ("items", "gradings"))
+    lake, items, gradings = _scores()
     frame = yield from under_contract(["metrics"], _computed, items, gradings, lake)
     path = lake.write("metrics", frame)
     yield dg.MaterializeResult(
@@ -53,3 +51,36 @@ def _computed(items: pl.DataFrame, gradings: pl.DataFrame, lake: Lake) -> pl.Dat
         lake.read("unlabelled_rows", UnlabelledRows),
     )
     return check_table(frame, Metrics, "lake.metrics")
+
+
+@dg.asset(
+    key=["lake", "protocol_effects"],
+    deps=[["scores", "items"], ["scores", "gradings"], ["lake", "instances"]],
+    description="One row per model, modality, protocol other than clean, scorer, scenario, task and main metric: "
+    "the paired difference to clean, with its interval.",
+    group_name="score",
+    owners=OWNERS,
+    kinds={"python", "numpy", "parquet"},
+    pool=WAREHOUSE_POOL,
+    automation_condition=FOLLOW_ANSWERS,
+    check_specs=contract_specs(["protocol_effects"]),
+)
+def effects_of_protocols() -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:  # type: ignore[type-arg]
+    """Each model against itself under clean, over the same questions; empty while everything is asked under one."""
+    lake, items, gradings = _scores()
+    frame = yield from under_contract(
+        ["protocol_effects"], protocol_effects, items, gradings, lake.read("instances", Instances)
+    )
+    path = lake.write("protocol_effects", frame)
+    yield dg.MaterializeResult(
+        metadata={"dagster/row_count": frame.height, "path": dg.MetadataValue.path(path)},
+        check_results=[kept("protocol_effects")],
+    )
+
+
+def _scores() -> tuple[Lake, pl.DataFrame, pl.DataFrame]:
+    """The lake, and the warehouse's item scores and gradings."""
+    directory = datadir.current()
+    with open_duckdb(directory.warehouse, read_only=True) as connection:
+        items, gradings = (connection.sql(f"select * from scores.{name}").pl() for name in ("items", "gradings"))
+    return Lake(directory.lake), items, gradings

@@ -28,11 +28,19 @@ from rescue_pipeline.defs.resources import open_datadir, open_workspace
 from rescue_pipeline.defs.translation import Translator, with_row_counts
 from rescue_pipeline.lake import Lake
 from rescue_pipeline.llm.rebuilding import restore_lost_plans
-from rescue_pipeline.schemas import Instances, LoadedCorpus, Sessions, Turns, UnlabelledRows, check_table
+from rescue_pipeline.schemas import Annotations, Instances, LoadedCorpus, Sessions, Turns, UnlabelledRows, check_table
 from rescue_pipeline.warehouse import open_duckdb, require_free
 
 _KEPT_SECONDS = 2 * 24 * 3600
-EXPORTED = {"sessions": Sessions, "turns": Turns, "instances": Instances, "unlabelled_rows": UnlabelledRows}
+EXPORTED = {
+    "sessions": Sessions,
+    "turns": Turns,
+    "instances": Instances,
+    "unlabelled_rows": UnlabelledRows,
+    "annotations": Annotations,
+}
+MODELS = {table: ["tasks", table] for table in EXPORTED} | {"annotations": ["staging", "stg_annotations"]}
+"""Where each is read from: a view of staging where only the lake, and no published table, needs it."""
 
 
 def _project_hash() -> str:
@@ -142,7 +150,7 @@ def dbt_build(context: dg.AssetExecutionContext, dbt: DbtCliResource) -> Iterato
 def _exported(table: str, description: str, deps: Sequence[Sequence[str]] = ()) -> dg.AssetSpec:
     return dg.AssetSpec(
         ["lake", table],
-        deps=deps or [["tasks", table]],
+        deps=deps or [MODELS[table]],
         description=description,
         group_name="transform",
         owners=OWNERS,
@@ -169,8 +177,9 @@ def export_tasks(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeRe
     loaded = _select(directory, "select corpus_version from raw.corpus")
     version = loaded["corpus_version"].item()
     for table, schema in EXPORTED.items():
-        frame = _select(directory, f'select * from tasks."{table}"')
-        frame = yield from under_contract([table], check_table, frame, schema, f"tasks.{table}")
+        model = ".".join(MODELS[table])
+        frame = _select(directory, f"select * from {model}")
+        frame = yield from under_contract([table], check_table, frame, schema, model)
         yield _stored(table, frame.height, version, lake.write(table, frame, name=version))
     # last: questions are asked about a version once all its tables are there
     yield _stored("corpus", 1, version, lake.write("corpus", check_table(loaded, LoadedCorpus, "lake.corpus")))

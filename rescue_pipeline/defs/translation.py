@@ -23,7 +23,14 @@ _GROUP_OF_SCHEMA = {
     "results": "report",
 }
 _BUILDING = "building and testing tables"
-_JUDGED = {"judge_responses", "judgements", "bertscores"}
+_JUDGED = {
+    "judge_responses",
+    "judgements",
+    "judge_controls",
+    "bertscores",
+    "bertscore_controls",
+    "bertscore_runs",
+}
 
 
 class Translator(DagsterDbtTranslator):

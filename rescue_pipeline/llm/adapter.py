@@ -7,13 +7,13 @@ its logging of prompts.
 from __future__ import annotations
 
 import logging
-import os
 import warnings
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
 from rescue_pipeline.errors import RescueError
+from rescue_pipeline.keys import read_key
 from rescue_pipeline.llm.registry import ModelEntry
 
 ADAPTER_VERSION = "1"
@@ -50,28 +50,15 @@ def api_key(entry: ModelEntry) -> str | None:
     if entry.api_key_env is None:
         # a custom address must not be sent the key of the vendor whose protocol it speaks
         return _NO_KEY if entry.api_base else None
-    key = os.environ.get(entry.api_key_env, "").strip()
-    if not key:
+    key = read_key(entry.api_key_env)
+    if key is None:
         raise RescueError(
             f"the key of {entry.id} is missing; it was not asked",
-            expected=f"the key in the environment variable {entry.api_key_env}",
+            expected=f"the key in the environment variable {entry.api_key_env}, or in .env",
             found="unset or empty",
             advice=f"export {entry.api_key_env}=... and run again",
         )
     return key
-
-
-def rung_of(entry: ModelEntry, schema: Mapping[str, Any] | None) -> str:
-    """How the form of the answer is asked for: the entry's best way, plain text where there is no schema."""
-    return "plain" if schema is None or entry.structured_output == "none" else entry.structured_output
-
-
-def response_format(rung: str, schema: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The request fields of a rung."""
-    if rung == "json_schema":
-        strict = {"name": "answer", "strict": True, "schema": schema}
-        return {"response_format": {"type": "json_schema", "json_schema": strict}}
-    return {"response_format": {"type": "json_object"}} if rung == "json_object" else {}
 
 
 async def complete(
@@ -83,13 +70,18 @@ async def complete(
     metadata: Mapping[str, Any] | None,
     seconds: float,
 ) -> Any:
-    """One call, one request on the wire. Raises what LiteLLM raises. metadata reaches our own provider only."""
+    """One call, one request on the wire. Raises what LiteLLM raises. metadata reaches our own provider only.
+
+    form: the fields that ask for the answer's form. They are sent as they are: whether a server takes them is for the
+    server to say, not for LiteLLM's list of models.
+    """
     litellm = prepare_litellm()
     _skip_bookkeeping()
     optional = {
         "api_base": entry.api_base,
         "api_key": api_key(entry),
         "metadata": metadata if entry.is_baseline else None,
+        "allowed_openai_params": list(form) or None,
     }
     return await litellm.acompletion(
         model=entry.litellm,

@@ -53,13 +53,13 @@ def ask_partitions(
         for partition in sorted(renderer.partition for renderer in renderers):
             held.enter_context(partition_lease(workspace, partition))
         claimed: dict[str, set[str]] = defaultdict(set)
-        jobs = [_job(renderer, tasks, limit, claimed, spending) for renderer in renderers]
+        jobs = [open_work(renderer, tasks, limit, claimed, spending.run_id) for renderer in renderers]
         send(workspace, [work for _, work in jobs], spending=spending, policy=policy, on_progress=on_progress)
     return [PartitionSummary.of(work, _statuses(workspace, planned, work)) for planned, work in jobs]
 
 
-def _job(
-    renderer: Renderer, tasks: Sequence[str], limit: int | None, claimed: dict[str, set[str]], spending: Spending
+def open_work(
+    renderer: Renderer, tasks: Sequence[str], limit: int | None, claimed: dict[str, set[str]], run_id: str
 ) -> tuple[Planned, Assignment[Question]]:
     """A partition's questions and the open ones among them. claimed: what other partitions ask of the model."""
     workspace, partition = renderer.workspace, renderer.partition
@@ -68,18 +68,25 @@ def _job(
     for task, all_questions in planned.items():
         responses = counting_responses(workspace.lake, task, partition).filter(pl.col("final"))
         open_ones = unclaimed(all_questions, set(responses["request_id"]), claimed[partition.model])
-        tallies[task] = Tally(planned=len(all_questions), reused=len(all_questions) - len(open_ones))
+        planned_here = _size(all_questions)
+        tallies[task] = Tally(planned=planned_here, reused=planned_here - _size(open_ones))
         questions += open_ones
     return planned, Assignment(
         partition=partition,
         entry=renderer.entry,
         questions=questions,
-        request=lambda question: renderer.request(workspace.corpus.instances[question.instance_id]),
-        identity=lambda question: _identity(partition, question, spending.run_id),
+        request=lambda question: renderer.request(*(workspace.corpus.instances[key] for key in question.instance_ids)),
+        identity=lambda question: _identity(partition, question, run_id),
         stream=lambda task: response_stream(partition, task),
         tallies=tallies,
         what=f"asking {partition.model} ({partition.modality})",
+        size=lambda question: len(question.instance_ids),
     )
+
+
+def _size(requests: Sequence[Question]) -> int:
+    """How many questions the requests ask."""
+    return sum(len(question.instance_ids) for question in requests)
 
 
 def unclaimed(questions: Sequence[Any], final: set[str], claimed: set[str]) -> list[Any]:
@@ -138,5 +145,7 @@ def _statuses(workspace: Workspace, planned: Planned, work: Assignment[Question]
     for task, questions in planned.items():
         rows = counting_responses(workspace.lake, task, work.partition)
         statuses = dict(zip(rows["request_id"], rows["status"], strict=True))
-        counts[task] = Counter(statuses.get(question.request_id, "not_run") for question in questions)
+        counts[task] = Counter(
+            statuses.get(question.request_id, "not_run") for question in questions for _ in question.instance_ids
+        )
     return counts

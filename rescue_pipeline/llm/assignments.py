@@ -27,7 +27,10 @@ Q = TypeVar("Q", bound=Asked)
 
 @dataclass
 class Tally:
-    """What this run has asked for one assignment and task. planned includes reused."""
+    """What this run has asked for one assignment and task, in questions; tokens and cost are those of the requests.
+
+    planned includes reused.
+    """
 
     planned: int = 0
     reused: int = 0
@@ -38,8 +41,9 @@ class Tally:
     cost_usd: float | None = 0.0
     """None once the cost of any response is unknown."""
 
-    def add(self, reply: Reply) -> None:
-        self.by_status[reply.status] += 1
+    def add(self, reply: Reply, questions: int) -> None:
+        """Count a reply that answers so many questions."""
+        self.by_status[reply.status] += questions
         self.prompt_tokens += reply.prompt_tokens or 0
         self.completion_tokens += reply.completion_tokens or 0
         unknown = self.cost_usd is None or reply.cost_usd is None
@@ -65,6 +69,8 @@ class Assignment(Generic[Q]):
     """By task."""
     what: str
     """What is being done, for whoever watches."""
+    size: Callable[[Q], int] = lambda _: 1
+    """How many questions a request asks."""
     stopped: str | None = None
     seconds: float = 0.0
 

@@ -21,8 +21,8 @@ class Spending:
 class Budget:
     """The cap while requests are in flight: what a call may cost at most is set aside before it is sent.
 
-    So what is spent can pass the cap by no more than the calls in flight cost beyond what they could at most, which is
-    nothing when the provider counts tokens as we do.
+    So what is spent passes the cap by no more than the calls in flight cost beyond the most that was thought of: by
+    nothing when the provider counts as we do. Belongs to one event loop.
     """
 
     def __init__(self, limit_usd: float | None, spent_usd: float = 0.0) -> None:
@@ -37,21 +37,33 @@ class Budget:
         async with self._settled:
             while not self._fits(usd):
                 if self._in_flight == 0:
+                    self._settled.notify_all()  # nothing will come back any more for the others who wait either
                     return False
                 await self._settled.wait()
             self.reserved_usd += usd
             self._in_flight += 1
             return True
 
-    async def settle(self, reserved_usd: float, actual_usd: float) -> None:
-        """Exchange a reservation for what the call really cost."""
-        self.spent_usd += actual_usd
+    async def settle(self, reserved_usd: float, actual_usd: float | None) -> None:
+        """Exchange a reservation for what the call really cost; None: the provider did not say, so all that was set
+        aside counts as spent. A call that never came back settles with 0."""
         if reserved_usd <= 0:
-            return
+            return  # a model that costs nothing
+        # no await before this is done: an interrupt must not leave money set aside for a call that is over
+        self.spent_usd += reserved_usd if actual_usd is None else actual_usd
+        self.reserved_usd -= reserved_usd
+        self._in_flight -= 1
         async with self._settled:
-            self.reserved_usd -= reserved_usd
-            self._in_flight -= 1
             self._settled.notify_all()
+
+    @property
+    def used_up(self) -> str:
+        """Why no more is asked, in words."""
+        limit = 0.0 if self.limit_usd is None else self.limit_usd
+        return (
+            f"the budget is used up: {self.spent_usd:.4f} of {limit:.2f} USD are spent, and the next question could "
+            "cost more than what is left; what is answered is kept, a larger --budget goes on"
+        )
 
     def _fits(self, usd: float) -> bool:
         return self.limit_usd is not None and self.spent_usd + self.reserved_usd + usd <= self.limit_usd

@@ -16,11 +16,13 @@ from rescue_pipeline.errors import RescueError
 from rescue_pipeline.llm.adapter import close_connections, prepare_litellm
 from rescue_pipeline.llm.assignments import Asked, Assignment
 from rescue_pipeline.llm.budget import Budget
+from rescue_pipeline.llm.capabilities import Capabilities
 from rescue_pipeline.llm.client import Client, RetryPolicy
 from rescue_pipeline.llm.exchange import Reply
 from rescue_pipeline.llm.journal import Journal
 from rescue_pipeline.llm.limits import Endpoint, Gate
 from rescue_pipeline.llm.registry import ModelEntry
+from rescue_pipeline.llm.stopping import GRACE_SECONDS, Interruption
 
 OnProgress = Callable[[str, int, int | None], None]
 """Called with what is being done, how many are done (reused ones too), and of how many."""
@@ -38,7 +40,11 @@ def dispatch(
     open_ones = [assignment for assignment in assignments if assignment.questions]
     if open_ones:
         prepare_litellm()
-        _run(_Dispatcher(open_ones, journal, budget, policy or RetryPolicy(), on_progress))
+        interruption = Interruption()
+        with interruption.handled():
+            _run(_Dispatcher(open_ones, journal, budget, policy or RetryPolicy(), on_progress, interruption))
+            journal.flush()
+            interruption.raise_again()
 
 
 def _run(dispatcher: _Dispatcher) -> None:
@@ -71,21 +77,43 @@ class _Dispatcher:
         budget: Budget,
         policy: RetryPolicy,
         on_progress: OnProgress | None,
+        interruption: Interruption,
     ) -> None:
         self.assignments, self.journal, self.budget = assignments, journal, budget
-        self.policy, self.on_progress = policy, on_progress
+        self.policy, self.on_progress, self.interruption = policy, on_progress, interruption
+        self.capabilities = Capabilities(journal.root)
         self._endpoints: dict[tuple[str, str | None], Endpoint] = {}
         self._clients: dict[str, Client] = {}
+        self._places: dict[str, asyncio.Semaphore] = {}
 
     async def run(self) -> None:
+        """Ask everything, or what a signal leaves time for."""
+        self.interruption.on_first(self._wind_down)
+        self._asking = asyncio.ensure_future(self._ask_all())
+        try:
+            await self._asking
+        except asyncio.CancelledError:
+            if self.interruption.signal is None:
+                raise
+        finally:
+            await close_connections()
+
+    async def _ask_all(self) -> None:
         try:
             async with asyncio.TaskGroup() as group:
                 for assignment in self.assignments:
                     group.create_task(self._partition(assignment))
         except BaseExceptionGroup as errors:
             raise _first(errors) from None
-        finally:
-            await close_connections()
+
+    def _wind_down(self) -> None:
+        """Send no new question; what is in flight is paid for and may come back for a while."""
+        for client in self._clients.values():
+            client.close()
+        longest_call = max((client.entry.limits.call_seconds for client in self._clients.values()), default=0.0)
+        asyncio.get_running_loop().call_later(min(GRACE_SECONDS, longest_call), self._asking.cancel)
+        if self.on_progress is not None:
+            self.on_progress("stopping: waiting for the calls in flight (once more leaves at once)", 0, None)
 
     async def _partition(self, assignment: Assignment[Any]) -> None:
         started, client = time.monotonic(), self._client(assignment.entry)
@@ -97,14 +125,17 @@ class _Dispatcher:
         assignment.stopped, assignment.seconds = client.stopped, time.monotonic() - started
 
     async def _worker(self, assignment: Assignment[Any], client: Client, questions: Iterator[Any]) -> None:
+        places = self._places[client.entry.id]
         for question in questions:
-            if client.stopped is not None:
-                return
-            reply = await client.ask(assignment.request(question))
-            if reply.attempts:
-                # handed over before anything else is awaited: an interrupt cannot come between
-                await self._stored(assignment, question, reply)
-                self._count(assignment, question.task, reply)
+            # a place is kept until the reply is on the disk: a crash repeats no more questions than there are places
+            async with places:
+                if client.stopped is not None or client.closing:
+                    return
+                reply = await client.ask(assignment.request(question))
+                if reply.attempts or reply.final:
+                    # handed over before anything else is awaited: an interrupt cannot come between
+                    await self._stored(assignment, question, reply)
+                    self._count(assignment, question, reply)
 
     def _stored(self, assignment: Assignment[Any], question: Asked, reply: Reply) -> asyncio.Future[None]:
         """Hand a reply to the journal; done once it is on the disk, so that a crash repeats only what was in flight."""
@@ -127,8 +158,8 @@ class _Dispatcher:
         self.journal.append(assignment.stream(question.task), record, committed)
         return stored
 
-    def _count(self, assignment: Assignment[Any], task: str, reply: Reply) -> None:
-        assignment.tallies[task].add(reply)
+    def _count(self, assignment: Assignment[Any], question: Asked, reply: Reply) -> None:
+        assignment.tallies[question.task].add(reply, assignment.size(question))
         if self.on_progress is not None:
             self.on_progress(assignment.what, assignment.done(), assignment.planned())
 
@@ -136,7 +167,9 @@ class _Dispatcher:
         """One client per model, one endpoint per address and key: their limits hold across partitions."""
         if entry.id not in self._clients:
             endpoint = self._endpoints.setdefault((entry.endpoint, entry.api_key_env), Endpoint())
-            self._clients[entry.id] = Client(entry, Gate(entry.limits, endpoint), self.policy)
+            gate = Gate(entry.limits, endpoint)
+            self._clients[entry.id] = Client(entry, gate, self.policy, self.budget, self.capabilities)
+            self._places[entry.id] = asyncio.Semaphore(entry.limits.concurrency)
         return self._clients[entry.id]
 
 

@@ -7,13 +7,14 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any
 
-from rescue_pipeline.llm.prices import Usage, cost_usd
+from rescue_pipeline.llm.prices import cost_usd
 from rescue_pipeline.llm.registry import Price
 from rescue_pipeline.llm.statuses import Failure, Verdict
-
-_CHARACTERS_PER_TOKEN = 4
+from rescue_pipeline.llm.tokens import count_tokens
+from rescue_pipeline.llm.usage import Usage
 
 
 @dataclass(frozen=True)
@@ -26,10 +27,10 @@ class Request:
     metadata: Mapping[str, Any] | None = None
     retry_tokens: int | None = None
 
-    def expected_tokens(self) -> int:
-        """A rough count, for pacing only."""
-        characters = sum(len(message["content"]) for message in self.messages)
-        return characters // _CHARACTERS_PER_TOKEN + int(self.parameters.get("max_tokens") or 0)
+    @cached_property
+    def prompt_tokens(self) -> int:
+        """The prompt as our own tokenizer counts it, once."""
+        return count_tokens(self.messages)
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,8 @@ class Reply:
     completion_tokens: int | None
     reasoning_tokens: int | None
     cached_tokens: int | None
+    cache_write_tokens: int | None
+    usage: str | None
     cost_usd: float | None
     provider_model: str | None
     system_fingerprint: str | None
@@ -61,12 +64,14 @@ class Reply:
 
 @dataclass
 class Exchange:
-    """What accumulates over the calls of one question: every call that was billed counts."""
+    """What accumulates over the calls of one question: every call that was billed counts. rung: of the last call."""
 
     rung: str
     parameters: dict[str, Any]
     question_seconds: float
     attempts: int = 0
+    came_back: int = 0
+    """Calls that brought a reply, good or bad; errors are not replies."""
     usage: Usage = field(default_factory=Usage)
     provider_model: str | None = None
     fingerprint: str | None = None
@@ -78,8 +83,9 @@ class Exchange:
         if self._sent_at is None:
             self._sent_at, self._started = datetime.now(UTC), time.monotonic()
 
-    def received(self, response: Any, *, zero_is_real: bool) -> None:
-        self.usage += Usage.of(response, zero_is_real=zero_is_real)
+    def received(self, response: Any, usage: Usage) -> None:
+        self.came_back += 1
+        self.usage += usage
         self.provider_model = getattr(response, "model", None)
         self.fingerprint = getattr(response, "system_fingerprint", None)
 
@@ -88,8 +94,10 @@ class Exchange:
         used = time.monotonic() - self._started if self._sent_at else 0.0
         return self.question_seconds - used
 
-    def reply(self, outcome: Verdict | Failure, price: Price | None, error: str | None) -> Reply:
-        """The row to store; error: the failure's text, already redacted."""
+    def reply(
+        self, outcome: Verdict | Failure, price: Price | None, error: str | None, prompt_tokens: int | None
+    ) -> Reply:
+        """The row to store; error: the failure's text, already redacted; prompt_tokens: by our own count."""
         failure = outcome if isinstance(outcome, Failure) else None
         verdict = outcome if isinstance(outcome, Verdict) else None
         return Reply(
@@ -107,11 +115,13 @@ class Exchange:
             completion_tokens=self.usage.completion,
             reasoning_tokens=self.usage.reasoning,
             cached_tokens=self.usage.cached,
+            cache_write_tokens=self.usage.cache_write,
+            usage=self.usage.as_reported(),
             cost_usd=cost_usd(price, self.usage),
             provider_model=self.provider_model,
             system_fingerprint=self.fingerprint,
-            counted_tokens=None,
-            truncated_in=None,
+            counted_tokens=None if prompt_tokens is None else prompt_tokens * self.came_back,
+            truncated_in=verdict.truncated_in if verdict else None,
             sent_at=(self._sent_at or datetime.now(UTC)).isoformat(),
             seconds=round(time.monotonic() - self._started, 6) if self._sent_at else 0.0,
         )

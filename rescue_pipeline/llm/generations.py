@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 
 from rescue_pipeline.llm.identity import digest
 from rescue_pipeline.llm.registry import LEXICAL_JUDGE, ModelEntry
-from rescue_pipeline.llm.segments import json_lines, read_records, repair, write_durably
+from rescue_pipeline.llm.remembered import facts, kept_for_one, remember
 from rescue_pipeline.llm.workspace import Workspace
 
 FILE = "generations.jsonl"
@@ -38,39 +33,15 @@ def revision_of(workspace: Workspace, entry: ModelEntry) -> str:
 
 def generation_for(journal: Path, model: str, revision: str) -> int:
     """The number of a model's revision: known, or the next one, which is then recorded."""
-    with _locked(journal) as path:
+    with kept_for_one(journal / FILE):
         known = known_revisions(journal, model)
         if revision in known:
             return known[revision]
         generation = max(known.values(), default=0) + 1
-        record = {
-            "model": model,
-            "revision": revision,
-            "generation": generation,
-            "recorded_at": datetime.now(UTC).isoformat(),
-        }
-        with path.open("ab") as file:
-            write_durably(file.fileno(), json_lines([record]))
+        remember(journal / FILE, {"model": model, "revision": revision, "generation": generation})
         return generation
 
 
 def known_revisions(journal: Path, model: str) -> dict[str, int]:
     """The generation of each known revision of a model, oldest first."""
-    path = journal / FILE
-    records = read_records(path) if path.exists() else []
-    return {record["revision"]: record["generation"] for record in records if record["model"] == model}
-
-
-@contextmanager
-def _locked(journal: Path) -> Iterator[Path]:
-    """The file, mended and held while it is read and extended: two runs may start at once."""
-    journal.mkdir(parents=True, exist_ok=True)
-    handle = os.open(journal / f"{FILE}.lock", os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        path = journal / FILE
-        if path.exists():
-            repair(path)
-        yield path
-    finally:
-        os.close(handle)
+    return {fact["revision"]: fact["generation"] for fact in facts(journal / FILE) if fact["model"] == model}

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from rescue_pipeline.llm.adapter import ADAPTER_VERSION, rung_of
+from rescue_pipeline.llm.adapter import ADAPTER_VERSION
 from rescue_pipeline.llm.exchange import Request
 from rescue_pipeline.llm.registry import ModelEntry
 
@@ -34,7 +34,7 @@ def request_id(entry: ModelEntry, request: Request, *, generation: int, epoch: s
         "model": entry.litellm,
         "parameters": dict(request.parameters),
         "messages": request.messages,
-        "schema": None if rung_of(entry, request.schema) == "plain" else request.schema,
+        "schema": None if entry.structured_output == "none" else request.schema,
         "form": entry.structured_output,
         "adapter": ADAPTER_VERSION,
         "epoch": epoch,

@@ -1,53 +1,63 @@
-"""Grading the free-text answers (er, vp): one request per answer to a judge, on the same path as any question.
+"""Grading the free-text answers (er, vp): one request per answer and judge, on the same path as any question.
 
 A judge that fails leaves judge_failed, never a grade. The lexical judge is a rule of ours and marked as such.
 """
 
 from __future__ import annotations
 
-import json
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
-import polars as pl
-
-from rescue_pipeline.llm.asking import send, unclaimed
-from rescue_pipeline.llm.assignments import Assignment, Tally
-from rescue_pipeline.llm.baselines import corpus_key
+from rescue_pipeline.llm.asking import send
+from rescue_pipeline.llm.assignments import Assignment
+from rescue_pipeline.llm.bench import Bench, Verdict, Verdicts
 from rescue_pipeline.llm.budget import Spending
 from rescue_pipeline.llm.client import RetryPolicy
+from rescue_pipeline.llm.controls import (
+    PROTOCOL,
+    SAMPLING,
+    Sampling,
+    control_verdicts,
+    merged,
+    partition_of,
+    repeat_verdicts,
+)
 from rescue_pipeline.llm.dispatch import OnProgress
-from rescue_pipeline.llm.exchange import Request
-from rescue_pipeline.llm.generations import generation_of
-from rescue_pipeline.llm.identity import CORPUS, parameters_of, request_id
-from rescue_pipeline.llm.journal import recover
-from rescue_pipeline.llm.judging import store_judgements
-from rescue_pipeline.llm.lease import lease, lease_file
-from rescue_pipeline.llm.plans import read_plans
+from rescue_pipeline.llm.judging import Statuses, store_controls, store_judgements
+from rescue_pipeline.llm.lease import HeldElsewhere
+from rescue_pipeline.llm.registry import ModelEntry, Registry
 from rescue_pipeline.llm.responses import counting_judge_responses
-from rescue_pipeline.llm.segments import Stream
-from rescue_pipeline.llm.summaries import JudgeSummary
-from rescue_pipeline.llm.workspace import EPOCH, Partition, Workspace, known_tasks
-from rescue_pipeline.schemas import JUDGED_TASKS, Answers
-from rescue_pipeline.tasks.judging import build_judge_messages, judge_schema
+from rescue_pipeline.llm.summaries import JudgeSummary, PartitionSummary
+from rescue_pipeline.llm.workspace import Partition, Workspace, known_tasks
+from rescue_pipeline.schemas import JUDGED_TASKS
 
-JUDGE_PARAMETERS = {"temperature": 0, "max_tokens": 512}
-RETRY_TOKENS = 2048
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """An answer to be judged: its row of the answers table, and the request that asks about it."""
+class Judged:
+    """What judging came to. partitions: one summary per judge and partition. controls: what else each judge was asked,
+    repeats of a partition's answers and the controls, which are of no partition."""
 
-    answer: dict[str, Any]
-    request_id: str
+    partitions: list[JudgeSummary]
+    controls: list[JudgeSummary]
 
-    @property
-    def task(self) -> str:
-        return str(self.answer["task"])
+    def answers_of(self, partition: Partition) -> JudgeSummary:
+        """One partition's answers, all judges together."""
+        return PartitionSummary.joined([summary for summary in self.partitions if summary.partition == partition])
+
+    def controls_of(self, partition: Partition) -> JudgeSummary:
+        """One partition's repeats and the judges' controls."""
+        return PartitionSummary.joined(
+            [
+                summary
+                for summary in self.controls
+                if summary.partition == partition or summary.partition.protocol == PROTOCOL
+            ]
+        )
 
 
 def judge_partitions(
@@ -59,117 +69,98 @@ def judge_partitions(
     *,
     spending: Spending | None = None,
     policy: RetryPolicy | None = None,
-) -> list[JudgeSummary]:
-    """Ask a judge about every answer with status ok that it has not judged, and store lake/judgements_<task>.
+    sampling: Sampling = SAMPLING,
+) -> Judged:
+    """Ask every judge about every answer with status ok that it has not judged, and about its controls, all at once.
 
-    judge: a model's id; None takes the first enabled judge of the registry, else the lexical judge. tasks that have no
-    free text are left out. Identical requests (the same answer to the same question, whoever gave it) are asked once.
-    Raises as `ask_partitions` does.
+    Stores lake/judgements_<task> and lake/judge_controls_<task>. judges: ids of models; None or none takes the first
+    enabled judge of the registry, else the lexical judge. tasks that have no free text are left out. Identical requests
+    (the same answer to the same question, whoever gave it) are asked once per judge. Raises as `ask_partitions` does.
     """
     tasks = [task for task in known_tasks(tasks) if task in JUDGED_TASKS]
     spending = spending or Spending()
-    bench = _Bench(workspace, judges[0] if judges else None, spending.run_id)
+    benches = [Bench(workspace, entry, spending.run_id) for entry in chosen_judges(workspace.registry, judges)]
+    unique = list(dict.fromkeys(partitions))
     with ExitStack() as held:
-        unique = list(dict.fromkeys(partitions))
-        for partition in sorted(unique):
+        for bench in sorted(benches, key=lambda bench: bench.entry.id):
+            for partition in sorted(unique):
+                held.enter_context(bench.lease(partition))
+        parts = [_jobs(bench, unique, tasks, sampling, held) for bench in benches]
+        answers, controls = ([job for part in parts for job in part[which]] for which in (0, 1))
+        work = [job.work for job in (*answers, *controls)]
+        send(workspace, work, spending=spending, policy=policy, on_progress=on_progress)
+        return Judged([job.finished() for job in answers], [job.finished() for job in controls])
+
+
+def chosen_judges(registry: Registry, named: Sequence[str] | None) -> list[ModelEntry]:
+    """The named judges, each once, or the registry's choice; raises UsageError for a model that is no judge."""
+    return [registry.judge(judge) for judge in dict.fromkeys(named or [])] or [registry.judge()]
+
+
+def grade_again(workspace: Workspace, judge: ModelEntry, asked: Mapping[Partition, set[str]]) -> int:
+    """Store a judge's judgements and controls again from the responses it gave before; asks nothing.
+
+    asked: the tasks of every planned partition that the judge was asked about, none for those it may never have been
+    asked about: of these a task is stored where all answers were given elsewhere too, and are judged by that. Returns
+    the number of judgements, not counting controls.
+    """
+    bench = Bench(workspace, judge, run_id="")
+    tasks = [task for task in JUDGED_TASKS if any(task in found for found in asked.values())]
+    partitions = [part for part, found in asked.items() if found or _is_all_judged(bench, part, tasks)]
+    with ExitStack() as held:
+        for partition in sorted(partitions):
             held.enter_context(bench.lease(partition))
-        claimed: set[str] = set()
-        jobs = [_job(bench, partition, tasks, claimed) for partition in unique]
-        send(workspace, [work for _, work in jobs], spending=spending, policy=policy, on_progress=on_progress)
-        return [bench.summary(verdicts, work) for verdicts, work in jobs]
+        answers, controls = _jobs(bench, partitions, tasks, SAMPLING, held)
+        stored = [job.finished() for job in answers]
+        for job in controls:
+            job.finished()
+    return sum(summary.planned for summary in stored)
 
 
-class _Bench:
-    """A judge at work on a workspace."""
-
-    def __init__(self, workspace: Workspace, judge: str | None, run_id: str) -> None:
-        self.workspace, self.run_id = workspace, run_id
-        self.entry = workspace.registry.judge(judge)
-        self.generation = generation_of(workspace, self.entry)
-        self.parameters = parameters_of(JUDGE_PARAMETERS, self.entry)
-
-    def levels(self, partition: Partition) -> dict[str, str]:
-        return {"judge": self.entry.id, **partition.levels}
-
-    def stream(self, partition: Partition, task: str) -> Stream:
-        return Stream.of(f"judge_responses_{task}", self.levels(partition))
-
-    @contextmanager
-    def lease(self, partition: Partition) -> Iterator[None]:
-        journal = self.workspace.datadir.journal
-        with lease(lease_file(journal, self.levels(partition)), f"{partition}, judged by {self.entry.id},"):
-            recover(journal, self.workspace.lake, [self.stream(partition, task) for task in JUDGED_TASKS])
-            yield
-
-    def verdicts(self, partition: Partition, task: str) -> list[Verdict]:
-        """The answers of the present corpus version that can be judged, each with its request."""
-        lake, key = self.workspace.lake, ["instance_id", "request_id"]
-        plan = read_plans(lake, partition, task).filter(pl.col("corpus_version") == self.workspace.corpus_version)
-        answers = lake.read(f"answers_{task}", Answers, partition=partition.levels).filter(pl.col("status") == "ok")
-        # the files of older corpus versions may hold the same answer once more
-        known = answers.join(plan, on=key, how="semi").unique(key, keep="any", maintain_order=True)
-        return [Verdict(row, self._identity(row)) for row in known.to_dicts()]
-
-    def request(self, answer: dict[str, Any]) -> Request:
-        corpus, task = self.workspace.corpus, answer["task"]
-        instance = corpus.instances[answer["instance_id"]]
-        given = json.loads(answer["answer"])
-        messages = build_judge_messages(
-            task, instance, corpus.session_of(instance), corpus.turns_of(instance["sample_id"]), given
-        )
-        metadata = {"instance_id": answer["instance_id"], "answer": given, CORPUS: corpus_key(self.workspace)}
-        return Request(
-            messages=messages,
-            parameters=self.parameters,
-            schema=judge_schema(task),
-            metadata=metadata if self.entry.is_baseline else None,
-            retry_tokens=RETRY_TOKENS if "max_tokens" in self.parameters else None,
-        )
-
-    def _identity(self, answer: dict[str, Any]) -> str:
-        return request_id(self.entry, self.request(answer), generation=self.generation, epoch=EPOCH)
-
-    def columns(self, partition: Partition, verdict: Verdict) -> dict[str, Any]:
-        """Who was asked: the judge. The modality and protocol are those of the answer it was first asked about."""
-        return {
-            "task": verdict.task,
-            "model": self.entry.id,
-            "generation": self.generation,
-            "modality": partition.modality,
-            "protocol": partition.protocol,
-            "epoch": EPOCH,
-            "run_id": self.run_id,
-        }
-
-    def summary(self, verdicts: dict[str, list[Verdict]], work: Assignment[Verdict]) -> JudgeSummary:
-        statuses: dict[str, Counter[str]] = {}
-        for task, judged in verdicts.items():
-            responses = counting_judge_responses(self.workspace.lake, task, self.entry.id)
-            requests = [(verdict.answer, verdict.request_id) for verdict in judged]
-            frame = store_judgements(
-                self.workspace, self.entry, self.generation, work.partition, task, requests, responses
-            )
-            statuses[task] = Counter(frame["status"].to_list())
-        return JudgeSummary.of(work, statuses)
-
-
-def _job(
-    bench: _Bench, partition: Partition, tasks: Sequence[str], claimed: set[str]
-) -> tuple[dict[str, list[Verdict]], Assignment[Verdict]]:
-    verdicts = {task: bench.verdicts(partition, task) for task in tasks}
-    tallies, questions = {}, []
-    for task, judged in verdicts.items():
-        responses = counting_judge_responses(bench.workspace.lake, task, bench.entry.id).filter(pl.col("final"))
-        open_ones = unclaimed(judged, set(responses["request_id"]), claimed)
-        tallies[task] = Tally(planned=len(judged), reused=len(judged) - len(open_ones))
-        questions += open_ones
-    return verdicts, Assignment(
-        partition=partition,
-        entry=bench.entry,
-        questions=questions,
-        request=lambda verdict: bench.request(verdict.answer),
-        identity=lambda verdict: bench.columns(partition, verdict),
-        stream=lambda task: bench.stream(partition, task),
-        tallies=tallies,
-        what=f"judging {partition.model} ({partition.modality}) by {bench.entry.id}",
+def _is_all_judged(bench: Bench, partition: Partition, tasks: Sequence[str]) -> bool:
+    wanted = {task: {verdict.request_id for verdict in bench.verdicts(partition, task)} for task in tasks}
+    return any(wanted.values()) and all(
+        ids <= set(counting_judge_responses(bench.workspace.lake, task, bench.entry.id)["request_id"])
+        for task, ids in wanted.items()
     )
+
+
+@dataclass(frozen=True)
+class _Job:
+    """Something to ask of a judge, and how what comes back is stored."""
+
+    work: Assignment[Verdict]
+    store: Callable[[], Statuses]
+
+    def finished(self) -> JudgeSummary:
+        return JudgeSummary.of(self.work, self.store())
+
+
+def _jobs(
+    bench: Bench, partitions: Sequence[Partition], tasks: Sequence[str], sampling: Sampling, held: ExitStack
+) -> tuple[list[_Job], list[_Job]]:
+    """One judge's work: the partitions' answers; and their repeats with its controls."""
+    judge = bench.entry.id
+    judged = {partition: {task: bench.verdicts(partition, task) for task in tasks} for partition in partitions}
+    answers, controls = [], []
+    for partition, verdicts in judged.items():
+        work = bench.assignment(partition, verdicts, f"judging {partition.model} ({partition.modality}) by {judge}")
+        answers.append(_Job(work, partial(store_judgements, bench, partition, verdicts)))
+    for partition, verdicts in judged.items():
+        repeats = repeat_verdicts(bench, verdicts, sampling)
+        work = bench.assignment(partition, repeats, f"judging {partition.model} again by {judge}")
+        controls.append(_Job(work, partial(store_controls, bench, partition, repeats)))
+    return answers, [*controls, *_controls(bench, merged(judged.values()), sampling, held)]
+
+
+def _controls(bench: Bench, judged: Verdicts, sampling: Sampling, held: ExitStack) -> list[_Job]:
+    """The judge's controls, unless another process is asking them at this moment; then it stores them too."""
+    partition, judge = partition_of(bench.entry), bench.entry.id
+    try:
+        held.enter_context(bench.lease(partition))
+    except HeldElsewhere:
+        log.info("the controls of %s are asked by another process", judge)
+        return []
+    verdicts = control_verdicts(bench, judged, sampling)
+    work = bench.assignment(partition, verdicts, f"judging controls by {judge}")
+    return [_Job(work, partial(store_controls, bench, partition, verdicts))]

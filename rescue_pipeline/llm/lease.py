@@ -11,6 +11,10 @@ from pathlib import Path
 from rescue_pipeline.errors import RescueError
 
 
+class HeldElsewhere(RescueError):
+    """Another process holds the lease."""
+
+
 def lease_file(journal: Path, levels: Mapping[str, str]) -> Path:
     """The lock file of a partition (or of a partition and judge), named after its folder levels."""
     return journal / "leases" / f"{'--'.join(levels.values())}.lock"
@@ -20,7 +24,7 @@ def lease_file(journal: Path, levels: Mapping[str, str]) -> Path:
 def lease(path: Path, what: str) -> Iterator[None]:
     """Hold the lock file `path` while the block runs; the system frees it when the process dies, however it dies.
 
-    what: the partition's name, for people. Raises RescueError that names the process holding it.
+    what: the partition's name, for people. Raises HeldElsewhere that names the process holding it.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
@@ -36,9 +40,9 @@ def lease(path: Path, what: str) -> Iterator[None]:
         os.close(handle)
 
 
-def _held(handle: int, path: Path, what: str) -> RescueError:
+def _held(handle: int, path: Path, what: str) -> HeldElsewhere:
     holder = os.pread(handle, 32, 0).decode("ascii", "replace").strip()
-    return RescueError(
+    return HeldElsewhere(
         f"{what} is being asked by another process; nothing was asked twice and nothing was lost",
         where=str(path),
         found=f"process {holder} holds the lease" if holder else "another process holds the lease",

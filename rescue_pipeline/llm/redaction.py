@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterable
 
+from rescue_pipeline.keys import known_secrets
+
 MAX_CHARACTERS = 400
-_SHORTEST_SECRET = 6
 _QUOTE = 20
 _LONGEST_READ = 20_000
 
@@ -21,7 +21,6 @@ _PATTERNS = (
     ),
     (re.compile(r"\b(?:sk|pk|rk|xai|gsk|hf|AIza)[-_A-Za-z0-9]{12,}"), "[key]"),
 )
-_KEY_VARIABLE = re.compile(r"(?i)(api_?key|token|secret|password|credential)")
 
 
 def redact(text: str, *, secrets: Iterable[str] = (), quotes: Iterable[str] = ()) -> str:
@@ -31,21 +30,13 @@ def redact(text: str, *, secrets: Iterable[str] = (), quotes: Iterable[str] = ()
     quotes: texts that were sent (messages): a provider may echo them in its error, and they may be session text.
     """
     text = text[:_LONGEST_READ]
-    for secret in sorted({*secrets, *_environment_secrets()}, key=len, reverse=True):
+    for secret in sorted({*secrets, *known_secrets()}, key=len, reverse=True):
         text = text.replace(secret, "[key]")
     for pattern, replacement in _PATTERNS:
         text = pattern.sub(replacement, text)
     text = _without_quotes(text, quotes)
     text = " ".join(text.split())
     return text if len(text) <= MAX_CHARACTERS else text[: MAX_CHARACTERS - 1] + "…"
-
-
-def _environment_secrets() -> set[str]:
-    return {
-        value
-        for name, value in os.environ.items()
-        if _KEY_VARIABLE.search(name) and len(value) >= _SHORTEST_SECRET and not value.isalpha()
-    }
 
 
 def _without_quotes(text: str, quotes: Iterable[str]) -> str:

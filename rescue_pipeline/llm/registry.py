@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
 from rescue_pipeline.bundle import ASSETS
 from rescue_pipeline.errors import UsageError
+from rescue_pipeline.llm.addresses import is_vendors, is_without_secrets, names_a_secret
 from rescue_pipeline.llm.registry_files import describe, merged, read_models
 from rescue_pipeline.settings import Settings
 
@@ -32,6 +33,11 @@ RESERVED_PARAMETERS = frozenset(
         "base_url",
         "api_key",
         "response_format",
+        "tools",
+        "tool_choice",
+        "functions",
+        "function_call",
+        "allowed_openai_params",
         "timeout",
         "num_retries",
         "max_retries",
@@ -64,15 +70,35 @@ class Limits(_Strict):
 
 
 class Price(_Strict):
-    """USD per million tokens. cached: input tokens the provider served from its cache (default: the input price)."""
+    """USD per million tokens. cached: input tokens served from the provider's cache; cache_write: those put into it
+    (default of both: the input price). Reasoning tokens cost what output costs.
+    """
 
     input: Annotated[float, Field(ge=0)]
     output: Annotated[float, Field(ge=0)]
     cached: Annotated[float, Field(ge=0)] | None = None
+    cache_write: Annotated[float, Field(ge=0)] | None = None
+    up_to_tokens: Annotated[int, Field(gt=0)] | None = None
+    """The longest prompt that has this price; null = any."""
+    beyond: Price | None = None
+    """The price of longer prompts."""
+
+    @model_validator(mode="after")
+    def _covers_every_length(self) -> Price:
+        if (self.up_to_tokens is None) != (self.beyond is None):
+            raise ValueError("up_to_tokens and beyond (the price of longer prompts) go together")
+        return self
+
+    def at(self, prompt_tokens: int) -> Price:
+        """The price of a prompt of this length."""
+        if self.beyond is None or self.up_to_tokens is None or prompt_tokens <= self.up_to_tokens:
+            return self
+        return self.beyond.at(prompt_tokens)
 
     @property
     def is_free(self) -> bool:
-        return not (self.input or self.output or self.cached)
+        own = self.input or self.output or self.cached or self.cache_write
+        return not own and (self.beyond is None or self.beyond.is_free)
 
 
 class ModelEntry(_Strict):
@@ -91,7 +117,12 @@ class ModelEntry(_Strict):
     revision: Annotated[str, Field(min_length=1)] = "1"
     judge: bool = False
     enabled: bool = False
-    structured_output: Literal["json_schema", "json_object", "none"] = "none"
+    structured_output: Literal["auto", "json_schema", "tool", "json_object", "none"] = "auto"
+    """How the form of the answer is asked for; auto finds out what the server takes and remembers it."""
+    reasoning: bool = False
+    """Thinks before it answers: gets the protocol's reasoning tokens on top of the answer's."""
+    context_tokens: Annotated[int, Field(gt=0)] | None = None
+    """The longest prompt and answer together; a longer question is not sent. null = the server says so itself."""
 
     @field_validator("params")
     @classmethod
@@ -99,7 +130,28 @@ class ModelEntry(_Strict):
         reserved = sorted(RESERVED_PARAMETERS & params.keys())
         if reserved:
             raise ValueError(f"parameters of the model; {', '.join(reserved)} is set by the request layer")
+        if names_a_secret(params):
+            raise ValueError("parameters without keys: they are stored with every answer; use api_key_env")
         return params
+
+    @field_validator("api_base")
+    @classmethod
+    def _holds_no_key(cls, address: str | None) -> str | None:
+        if address is not None and not is_without_secrets(address):
+            raise ValueError("an address without user, password and query; a key belongs in api_key_env")
+        return address
+
+    @field_validator("local")
+    @classmethod
+    def _is_plausible(cls, local: bool, info: ValidationInfo) -> bool:
+        """Private sessions go to local models, so the word alone is not enough."""
+        address = info.data.get("api_base")
+        if local and not str(info.data.get("litellm")).startswith(f"{BASELINE_PROVIDER}/"):
+            if address is None:
+                raise ValueError("false, or api_base with the address of your own server")
+            if is_vendors(address):
+                raise ValueError("false: api_base is a vendor's own address")
+        return local
 
     @property
     def is_baseline(self) -> bool:

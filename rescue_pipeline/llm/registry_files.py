@@ -10,9 +10,11 @@ import yaml
 from pydantic import ValidationError
 
 from rescue_pipeline.errors import UsageError
+from rescue_pipeline.llm.addresses import is_loopback
 
 Fields = dict[str, Any]
 
+_OF_THE_ADDRESS = frozenset({"api_key_env", "local", "price"})
 # a user may have pasted a key here by mistake, and what is printed gets copied
 _NEVER_SHOWN = frozenset({"api_key_env", "api_key", "params", "api_base"})
 
@@ -48,10 +50,26 @@ def read_models(path: Path) -> dict[str, Fields]:
 
 
 def merged(base: Mapping[str, Fields], own: Mapping[str, Fields]) -> dict[str, Fields]:
-    """`own` over `base`, per id and per field; mappings (limits, params, price) are merged key by key."""
+    """`own` over `base`, per id and per field; mappings (limits, params, price) are merged key by key.
+
+    What `base` says of an address (its key, its price, that it is local) is not said of another one.
+    """
     return {
-        model: _over(base.get(model, {}), own.get(model, {})) for model in [*base, *(m for m in own if m not in base)]
+        model: _over(_bound(base.get(model, {}), own.get(model, {})), own.get(model, {}))
+        for model in [*base, *(m for m in own if m not in base)]
     }
+
+
+def _bound(base: Fields, own: Fields) -> Fields:
+    """The fields that still hold when the own entry asks elsewhere; between ports of this machine all of them do."""
+    moved = _place({**base, **own}) != _place(base)
+    if not base or not moved or (is_loopback(base.get("api_base")) and is_loopback(own.get("api_base"))):
+        return base
+    return {name: value for name, value in base.items() if name not in _OF_THE_ADDRESS}
+
+
+def _place(fields: Fields) -> tuple[str, str]:
+    return str(fields.get("litellm")).split("/", 1)[0], str(fields.get("api_base"))
 
 
 def _over(base: Fields, own: Fields) -> Fields:

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pandera.polars as pa
 import polars as pl
 
 from rescue_pipeline.errors import RescueError
@@ -131,10 +132,19 @@ def seal(path: Path, stream: Stream, lake: Lake) -> int:
             record["content"] = record["content"].encode("utf-8", "replace").decode("utf-8")
     schema = LAKE_TABLES[stream.table]
     frame = pl.DataFrame(records, infer_schema_length=None).with_columns(
-        pl.col("sent_at").str.to_datetime(time_unit="us", time_zone="UTC"), segment=pl.lit(path.stem)
+        pl.col("sent_at").str.to_datetime(time_unit="us", time_zone="UTC"),
+        *_columns_since_added(schema, records),
+        segment=pl.lit(path.stem),
     )
     lake.write(stream.table, check_table(frame, schema, stream.table), partition=dict(stream.levels), name=path.stem)
     return len(records)
+
+
+def _columns_since_added(schema: type[pa.DataFrameModel], records: list[dict[str, Any]]) -> list[pl.Expr]:
+    """Nulls for the columns that a segment of an older version of this project does not have."""
+    known = set().union(*records)
+    columns = schema.to_schema().columns.items()
+    return [pl.lit(None).alias(name) for name, column in columns if column.nullable and name not in known]
 
 
 def unsealed(root: Path, stream: Stream, lake: Lake) -> list[Path]:

@@ -5,15 +5,18 @@ Nothing here looks into the answer itself: that is the parser's work (rescue_pip
 
 from __future__ import annotations
 
-import email.utils
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
-PERMANENT = frozenset({400, 401, 402, 403, 404, 405, 413, 422})
+from rescue_pipeline.llm.waits import retry_after_seconds
+
+PERMANENT = frozenset({400, 401, 402, 403, 404, 405, 413, 415, 422, 501})
 """Asking again would be answered the same way."""
+_HASTE = frozenset({429, 529})
+_DOWN = frozenset({500, 503})
+"""LiteLLM gives a lost connection the status 500 too."""
 _STOPS = {
     401: "the key was refused",
     402: "the account has no credit",
@@ -32,6 +35,26 @@ _OVER_CONTEXT = re.compile(
     re.IGNORECASE,
 )
 _NO_CREDIT = re.compile(r"insufficient_quota|exceeded your current quota|insufficient balance", re.IGNORECASE)
+_DAILY = re.compile(
+    r"\bper[-_ ]?day|\bdaily\b|\b[rt]pd\b|requests?_?per_?day|tokens?_?per_?day|free-models-per-day|\b24 ?h(ours)?\b",
+    re.IGNORECASE,
+)
+_DAILY_HEADER = re.compile(r"ratelimit-remaining-(requests|tokens)-day$")
+_FORM = {
+    "json_schema": r"response_?format|json[_ ]?schema|structured[_ ]?outputs?|guided|grammar|\bschema\b",
+    "tool": r"\btools?\b|tool_choice|function[_ ]?call|\bfunctions?\b|grammar|\bschema\b|response_?format",
+    "json_object": r"response_?format|json[_ ]?(object|mode|schema)|structured[_ ]?outputs?|guided|grammar",
+}
+"""What an error speaks of when it is the form of the answer that the server does not take, by rung."""
+_FORM_CODES = frozenset({400, 415, 422, 501})
+_NOBODY = frozenset({"ConnectError", "ConnectTimeout", "ClientConnectorError", "ConnectionRefusedError", "gaierror"})
+_DEEPEST_CAUSE = 10
+_LEAST_READ = 0.75
+"""Of the tokens we count: other vendors' tokenizers make at most a few per cent fewer of English talk."""
+_SHORTEST_CUT = 1800
+"""Tokens; no server cuts a shorter prompt, and in a short one the chat template weighs more."""
+_NEARLY_ALL = 0.95
+"""Of the completion spent on reasoning."""
 _UNKNOWN_PROVIDER = re.compile(r"LLM Provider NOT provided", re.IGNORECASE)
 
 
@@ -47,15 +70,47 @@ class Failure:
     throttled: bool = False
     retry_after: float | None = None
     stops: str | None = None
+    unread: bool = False
+    """The request was refused before a model saw it: it cost nothing."""
+    in_other_form: bool = False
+    """To be asked again at once: the server takes answers of another form."""
+
+    def about_form(self, rung: str) -> bool:
+        """Whether the server takes no request that asks for the answer's form in this way."""
+        words = _FORM.get(rung)
+        if words is None or self.status != "api_error" or not re.search(words, self.text, re.IGNORECASE):
+            return False
+        if self.kind == "UnsupportedParamsError" or self.http_status in _FORM_CODES:
+            return True
+        # some servers fail while they compile a grammar; some routers know no host that takes tools
+        lowered = self.text.lower()
+        return (self.http_status == 500 and "grammar" in lowered) or (self.http_status == 404 and "support" in lowered)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A reply, understood, before its content is parsed."""
+    """A reply, understood, before its content is parsed. truncated_in: what was cut off, `answer` or `reasoning`."""
 
     status: str
     content: str | None
     finish_reason: str | None
+    truncated_in: str | None = None
+
+
+def too_long(prompt_tokens: int | None, answer_tokens: int, context_tokens: int | None) -> Failure | None:
+    """Whether a question is known not to fit before it is sent."""
+    if prompt_tokens is None or context_tokens is None or prompt_tokens + answer_tokens <= context_tokens:
+        return None
+    text = f"prompt {prompt_tokens} and answer {answer_tokens} tokens do not fit into {context_tokens}; not sent"
+    return Failure("over_context", "too long", text, unread=True)
+
+
+def cut_prompt(reported_tokens: int | None, counted_tokens: int) -> Failure | None:
+    """Whether the server read much less than was sent: some cut a prompt that is too long and say nothing."""
+    if reported_tokens is None or counted_tokens < _SHORTEST_CUT or reported_tokens >= _LEAST_READ * counted_tokens:
+        return None
+    text = f"the server read {reported_tokens} of about {counted_tokens} tokens: it cut the prompt"
+    return Failure("over_context", "cut prompt", text)
 
 
 class MalformedReply(Exception):
@@ -71,53 +126,64 @@ def classify_error(error: BaseException) -> Failure:
         return Failure("api_error", "timeout", "no reply within the time limit", retryable=True)
     if code in PERMANENT:
         return _permanent(error, kind, text, code)
-    if code == 429 and _NO_CREDIT.search(text):
-        return Failure("api_error", kind, text, code, stops=_STOPS[402])
+    headers = _headers(error)
+    stops = _used_up(text, headers) if code in _HASTE else None
     return Failure(
         "api_error",
         kind,
         text,
         code,
-        retryable=True,
-        throttled=code == 429,
-        retry_after=retry_after_seconds(_headers(error)),
+        retryable=stops is None,
+        throttled=code in _HASTE,
+        retry_after=retry_after_seconds(headers),
+        stops=stops,
+        unread=code in _HASTE or _never_read(error, code),
     )
+
+
+def _used_up(text: str, headers: Mapping[str, str]) -> str | None:
+    """Why waiting for a pause would not help; None when it would."""
+    if _NO_CREDIT.search(text):
+        return _STOPS[402]
+    gone = any(_DAILY_HEADER.search(name.lower()) and value.strip() == "0" for name, value in headers.items())
+    return "the daily quota is used up" if gone or _DAILY.search(text) else None
+
+
+def _never_read(error: BaseException, code: int | None) -> bool:
+    """Whether no model saw the request: nobody was there, or the server said that it is down."""
+    causes = _causes(error)
+    return bool(causes & _NOBODY) or (code in _DOWN and "HTTPStatusError" in causes)
+
+
+def _causes(error: BaseException) -> set[str]:
+    """What an error comes from; LiteLLM tells it in no other way."""
+    names: set[str] = set()
+    cause: BaseException | None = error
+    for _ in range(_DEEPEST_CAUSE):
+        if cause is not None:
+            names.add(type(cause).__name__)
+            cause = cause.__cause__ or cause.__context__
+    return names
 
 
 def _permanent(error: BaseException, kind: str, text: str, code: int) -> Failure:
     searched = f"{kind} {getattr(error, 'code', '')} {getattr(error, 'body', '')} {text}"
     if kind == "ContentPolicyViolationError" or _FILTERED.search(searched):
-        return Failure("filtered", kind, text, code)
+        return Failure("filtered", kind, text, code, unread=True)
     if kind == "ContextWindowExceededError" or (code in (400, 413, 422) and _OVER_CONTEXT.search(searched)):
-        return Failure("over_context", kind, text, code)
+        return Failure("over_context", kind, text, code, unread=True)
     stops = _STOPS.get(code)
     if kind == "UnsupportedParamsError":
         stops = "the model does not accept one of the parameters (set it to null under `params` of its entry)"
     elif _UNKNOWN_PROVIDER.search(text):
         stops = "LiteLLM does not know this provider (correct `litellm` of its entry)"
-    return Failure("api_error", kind, text, code, stops=stops)
+    return Failure("api_error", kind, text, code, stops=stops, unread=True)
 
 
 def _headers(error: BaseException) -> Mapping[str, str]:
     own = getattr(error, "litellm_response_headers", None)
     headers = own if own else getattr(getattr(error, "response", None), "headers", None)
     return headers if isinstance(headers, Mapping) else {}
-
-
-def retry_after_seconds(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
-    """How long the server asks to wait: `Retry-After` in seconds or as an HTTP date; None when it does not say."""
-    values = {name.lower(): value for name, value in headers.items()}
-    value = values.get("retry-after", "").strip()
-    try:
-        if values.get("retry-after-ms"):
-            return max(0.0, float(values["retry-after-ms"]) / 1000)
-        if value and not value[0].isalpha():
-            return max(0.0, float(value))
-        when = email.utils.parsedate_to_datetime(value)
-    except (ValueError, TypeError):
-        return None
-    aware = when if when.tzinfo else when.replace(tzinfo=UTC)
-    return max(0.0, (aware - (now or datetime.now(UTC))).total_seconds())
 
 
 def classify_reply(response: Any) -> Verdict:
@@ -129,12 +195,30 @@ def classify_reply(response: Any) -> Verdict:
     if not choices:
         raise MalformedReply("the reply holds no choice")
     message, finish = choices[0].message, choices[0].finish_reason
-    content, refusal = message.content, getattr(message, "refusal", None)
+    content, refusal = _content(message), getattr(message, "refusal", None)
     if refusal or finish == "refusal":
         return Verdict("refused", content or refusal, finish)
     if finish == "content_filter":
         return Verdict("filtered", content, finish)
     if finish == "length":
-        return Verdict("truncated", content, finish)
+        return Verdict("truncated", content, finish, _cut_in(content, getattr(response, "usage", None)))
     # an answer that stands only in the reasoning is no answer: that text is not read
     return Verdict("ok" if content and content.strip() else "empty", content, finish)
+
+
+def _content(message: Any) -> str | None:
+    """The answer's text: the arguments of the call where the answer was given as a tool call."""
+    calls = getattr(message, "tool_calls", None) or []
+    given = [call.function.arguments for call in calls if getattr(call, "function", None) is not None]
+    content: str | None = given[0] if given and given[0] else message.content
+    return content
+
+
+def _cut_in(content: str | None, usage: Any) -> str:
+    """Where a reply was cut off: in the reasoning when nothing of an answer is to be seen, or hardly anything."""
+    visible = (content or "").strip().lower()
+    thinking = visible.startswith("<think") and "</think" not in visible
+    reasoning = getattr(getattr(usage, "completion_tokens_details", None), "reasoning_tokens", None) or 0
+    completion = getattr(usage, "completion_tokens", None) or 0
+    mostly = completion > 0 and reasoning >= _NEARLY_ALL * completion
+    return "reasoning" if not visible or thinking or mostly else "answer"

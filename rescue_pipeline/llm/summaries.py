@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,6 +55,18 @@ class PartitionSummary:
         }
         return cls(work.partition, work.entry.id, tasks, work.seconds, work.stopped)
 
+    @classmethod
+    def joined(cls, parts: Sequence[PartitionSummary]) -> PartitionSummary:
+        """One partition asked of several judges: counts, tokens and costs added up."""
+        tasks = [task for part in parts for task in part.tasks]
+        return cls(
+            partition=parts[0].partition,
+            asked_of=", ".join(dict.fromkeys(part.asked_of for part in parts)),
+            tasks={task: _added([part.tasks[task] for part in parts if task in part.tasks]) for task in tasks},
+            seconds=max(part.seconds for part in parts),
+            stopped_reason="; ".join(part.stopped_reason for part in parts if part.stopped_reason) or None,
+        )
+
     @property
     def planned(self) -> int:
         return sum(task.planned for task in self.tasks.values())
@@ -96,6 +108,22 @@ class PartitionSummary:
             "stopped": self.stopped_reason,
             **part.by_status,
         }
+
+
+def _added(parts: Sequence[TaskSummary]) -> TaskSummary:
+    by_status: Counter[str] = Counter()
+    for part in parts:
+        by_status.update(part.by_status)
+    costs = [part.cost_usd for part in parts]
+    return TaskSummary(
+        planned=sum(part.planned for part in parts),
+        reused=sum(part.reused for part in parts),
+        asked=sum(part.asked for part in parts),
+        by_status=dict(by_status.most_common()),
+        prompt_tokens=sum(part.prompt_tokens for part in parts),
+        completion_tokens=sum(part.completion_tokens for part in parts),
+        cost_usd=None if None in costs else sum(cost for cost in costs if cost is not None),
+    )
 
 
 JudgeSummary = PartitionSummary

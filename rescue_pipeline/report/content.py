@@ -6,13 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rescue_pipeline.report import data_tables, run_tables
+from rescue_pipeline.report.audit import audit_section
 from rescue_pipeline.report.confusion import ModelConfusions, confusion_sections
 from rescue_pipeline.report.leaderboard import Board, boards
+from rescue_pipeline.report.protocols import protocol_section, spread_section
 from rescue_pipeline.report.reading import Results
 from rescue_pipeline.report.scores import Scores
 from rescue_pipeline.report.task_tables import TaskSection, task_sections
+from rescue_pipeline.report.trust import trust_section
 from rescue_pipeline.report.verdict import Verdict, corpus_name, is_demo, verdict
-from rescue_pipeline.report.view import Table
+from rescue_pipeline.report.view import Section, Table
 from rescue_pipeline.report.wording import DEMO_GOLD, GOLD_LIMITS
 
 
@@ -32,6 +35,7 @@ class Content:
     confusions: list[ModelConfusions]
     failures: Table
     usage: Table
+    sections: list[Section]
     published: Table
     corpus_facts: list[tuple[str, str]]
     versions: Table
@@ -61,6 +65,7 @@ def assemble(results: Results, provenance: Mapping[str, str], generated_at: str)
         confusions=confusion_sections(results["confusions"], scores),
         failures=run_tables.failures_table(results["failures"], scores),
         usage=run_tables.usage_table(results["usage"], scores),
+        sections=_sections(results, scores),
         published=data_tables.published_table(references),
         corpus_facts=run_tables.corpus_facts(results),
         versions=run_tables.versions_table(results),
@@ -71,3 +76,14 @@ def assemble(results: Results, provenance: Mapping[str, str], generated_at: str)
         missing=list(results.missing),
         generated_at=generated_at,
     )
+
+
+def _sections(results: Results, scores: Scores) -> list[Section]:
+    """What only some runs have, in reading order; both the page and the Markdown file print whatever stands here."""
+    found = [
+        trust_section(results),
+        protocol_section(results["protocol_effects"], scores),
+        spread_section(results["epoch_spread"], scores),
+        audit_section(results["audit"]),
+    ]
+    return [section for section in found if section is not None]

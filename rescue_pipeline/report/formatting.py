@@ -46,6 +46,13 @@ class MetricFormat:
         """The printed figure, without its unit; empty where there is none."""
         return "" if value is None or not math.isfinite(value) else f"{value * self.factor:.{self.decimals}f}"
 
+    def signed(self, value: float | None) -> str:
+        """A difference of two figures, as `text` prints them, with its sign; what is printed as zero has none."""
+        text = self.text(value)
+        if not text or float(text) == 0:
+            return text.removeprefix("-")
+        return text if text.startswith("-") else f"+{text}"
+
     def position(self, value: float | None) -> float | None:
         """Where a value lies on the metric's scale, 0 to 100 percent; None where there is none."""
         if value is None or not math.isfinite(value):

@@ -5,19 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from rescue_pipeline.metrics.catalogue import PRIMARY
 from rescue_pipeline.report.formatting import SCENARIO_NAMES, TASK_ORDER, count, listed, metric_format, task_name
 from rescue_pipeline.report.reading import Rows
-from rescue_pipeline.report.scores import Condition, Entry, Scores, Slot, common, entry_of, score_cell
+from rescue_pipeline.report.scores import (
+    SAME_VENDOR,
+    Condition,
+    Entry,
+    Scores,
+    Slot,
+    common,
+    entry_of,
+    score_cell,
+)
 from rescue_pipeline.report.view import Cell, Column, Group, Row, Strip, Table, words
 
-_MAIN_METRICS = {
-    "itp": "f1",
-    "rpp": "accuracy",
-    "stp": "recall_at_1",
-    "ssp": "recall_at_1",
-    "er": "judge",
-    "vp": "judge",
-}
 WORD_OVERLAP = "word overlap, not comparable with an LLM judge"
 NO_INTERVALS = "intervals: not computed"
 
@@ -60,7 +62,7 @@ def board(scores: Scores, condition: Condition, scenario: str, shown: Rows) -> B
     has_intervals = any(row["ci_low"] is not None for rows in columns for row in rows)
     overlap = any(slot.kind == "lexical" for slot in slots)
     table = Table(
-        title=f"{SCENARIO_NAMES[scenario]}, {condition.name}",
+        title=f"{SCENARIO_NAMES[scenario]}, {scores.described(condition)}",
         columns=[Column("Model", numeric=False), *map(_column, slots, columns)],
         groups=groups,
     )
@@ -74,7 +76,7 @@ def main_slots(scores: Scores, *, paper_base: bool) -> list[Slot]:
     """
     slots = []
     for task in TASK_ORDER:
-        metric = "accuracy_paper_base" if task == "rpp" and paper_base else _MAIN_METRICS[task]
+        metric = "accuracy_paper_base" if task == "rpp" and paper_base else PRIMARY[task]
         if metric != "judge":
             slots.append(Slot(task, metric, "none", "none"))
             continue
@@ -115,6 +117,9 @@ def _row(
     for slot, rows, best in zip(slots, columns, leaders, strict=True):
         size = common(row["n"] for row in rows if row["complete"])
         row = scores.get(condition, scenario, entry, slot)
+        if row is not None and row.get("same_vendor"):
+            cells.append(words(SAME_VENDOR))
+            continue
         cells.append(score_cell(row, metric_format(slot.metric), common_n=size, strong=entry in best))
     return Row(cells)
 
@@ -127,7 +132,7 @@ def _leaders(rows: Rows, slot: Slot) -> list[Entry]:
 
 
 def _is_ranked(row: dict[str, Any]) -> bool:
-    return bool(row["complete"]) and row["value"] is not None
+    return bool(row["complete"]) and row["value"] is not None and not row.get("same_vendor")
 
 
 def _ordered(

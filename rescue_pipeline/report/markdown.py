@@ -23,6 +23,9 @@ def render_markdown(content: Content) -> str:
         lines += _section(task.title, ["", task.question, *body, *_notes(task.missing)])
     failures = [content.failures] if not content.failures.empty else []
     lines += _section("Failures", [*_tables(failures), *_notes(content.failures.notes)])
+    for section in content.sections:
+        notes = [note for table in section.tables for note in table.notes]
+        lines += _section(section.title, [*_notes(section.sentences), *_tables(section.tables), *_notes(notes)])
     lines += _section("How it was made", _made(content))
     lines += _section("How to read the scores", _bullets(METRIC_NOTES))
     lines += _section("Where the gold comes from", _bullets(content.gold))

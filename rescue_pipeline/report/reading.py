@@ -23,6 +23,12 @@ RESULT_TABLES = (
     "label_distribution",
     "confusions",
     "usage",
+    "protocol_effects",
+    "epoch_spread",
+    "audit",
+    "audit_findings",
+    "judge_trust",
+    "judge_agreement",
 )
 LINEAGE = "lineage"
 
@@ -38,6 +44,10 @@ _SESSIONS = """
     select scenario, count(*) as n_sessions, count(distinct session_group) as n_groups, sum(n_turns)::bigint as n_turns
     from tasks.sessions {where} group by all order by all
 """
+_BERTSCORES = """
+    select task, scorer, reason, sum(n_answers)::bigint as n_answers, sum(n_cut)::bigint as n_cut
+    from predictions.bertscore_runs {where} group by all order by all
+"""
 
 
 @dataclass(frozen=True)
@@ -51,6 +61,7 @@ class Results:
     sessions: Rows
     templates: Rows
     generations: Rows
+    bertscores: Rows
 
     def __getitem__(self, table: str) -> Rows:
         return self.tables[table]
@@ -71,6 +82,7 @@ def read_results(path: Path) -> Results:
             sessions=_query(connection, present, "tasks", "sessions", version, _SESSIONS),
             templates=_query(connection, present, "results", LINEAGE, version, _TEMPLATES),
             generations=_query(connection, present, "results", LINEAGE, version, _GENERATIONS),
+            bertscores=_query(connection, present, "predictions", "bertscore_runs", version, _BERTSCORES),
         )
 
 

@@ -16,6 +16,12 @@ from rescue_pipeline.report.view import Cell, Column, Group, Row, Table, text_ce
 from rescue_pipeline.schemas.scores import ITEM_STATUSES
 
 _FAILURES = [status for status in ITEM_STATUSES if status != "ok"]
+_CUT = {"n_cut_in_reasoning": "cut in reasoning", "n_cut_in_answer": "cut in the answer"}
+_COUNTED_FAILURES = [name for s in _FAILURES for name in ([s, *_CUT] if s == "truncated" else [s])]
+_CUT_NOTE = (
+    "Of the truncated ones, those cut while the model was still reasoning and those cut in the answer itself, where "
+    "the provider’s counts tell; below the number its share of the planned questions."
+)
 _PURPOSES = {"answer": "Answers", "judge": "Judgements"}
 _COUNTED = ("requests", "finals", "attempts")
 _TOKENS = ("prompt_tokens", "completion_tokens", "reasoning_tokens", "cached_tokens")
@@ -23,29 +29,40 @@ _TOKENS = ("prompt_tokens", "completion_tokens", "reasoning_tokens", "cached_tok
 
 def failures_table(rows: Rows, scores: Scores) -> Table:
     """One row per model, condition and task with at least one question that was not answered validly."""
-    counts: dict[tuple[str, str, str], dict[str, int]] = defaultdict(lambda: defaultdict(int))
-    planned: dict[tuple[str, str, str], dict[str, int]] = defaultdict(dict)
-    for row in rows:
-        key = (scores.name(entry_of(row)), condition_of(row).name, row["task"])
-        counts[key][row["status"]] += row["n"]
-        planned[key][row["scenario"]] = row["n_planned"]
-    failed = {key: found for key, found in counts.items() if any(found.get(status) for status in _FAILURES)}
-    statuses = [status for status in _FAILURES if any(found.get(status) for found in failed.values())]
+    counts = _failure_counts(rows, scores)
+    failed = {key: found for key, found in counts.items() if any(found[status] for status in _FAILURES)}
+    statuses = [name for name in _COUNTED_FAILURES if any(found[name] for found in failed.values())]
     lines = [
         Row(
             [
-                *text_cells([name, condition, task_name(task), count(sum(planned[name, condition, task].values()))]),
-                *(Cell(count(found.get(status, 0)), quiet=not found.get(status)) for status in ["ok", *statuses]),
+                *text_cells([name, condition, task_name(task), count(found["planned"])]),
+                *(_failure_cell(status, found[status], found["planned"]) for status in ["ok", *statuses]),
             ]
         )
         for (name, condition, task), found in sorted(failed.items(), key=lambda item: _in_order(*item[0]))
     ]
     left = [Column(label, numeric=False) for label in ("Model", "Asked", "Task")]
-    columns = [*left, *(Column(label) for label in ["planned", "ok", *statuses])]
+    columns = [*left, *(Column(_CUT.get(label, label)) for label in ["planned", "ok", *statuses])]
     clean = sorted({name for name, *_ in counts} - {name for name, *_ in failed})
     notes = [f"Every planned question was answered validly by {listed(clean)}."] if clean else []
     notes += [] if counts else ["Nothing was asked, so nothing failed."]
+    notes += [_CUT_NOTE] if any(name in _CUT for name in statuses) else []
     return Table("Questions without a valid answer, by reason", columns, [Group(lines)], notes)
+
+
+def _failure_counts(rows: Rows, scores: Scores) -> dict[tuple[str, str, str], dict[str, int]]:
+    """Per model, condition and task: questions planned, by status, and where the truncated ones were cut."""
+    counts: dict[tuple[str, str, str], dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    for row in rows:
+        found = counts[scores.name(entry_of(row)), condition_of(row).name, row["task"]]
+        for name, n in ((row["status"], row["n"]), ("planned", row["n"]), *((name, row.get(name)) for name in _CUT)):
+            found[name] += n or 0
+    return counts
+
+
+def _failure_cell(status: str, n: int, planned: int) -> Cell:
+    rate = f"{100 * n / planned:.1f}%" if n and status in _CUT else ""
+    return Cell(count(n), rate, quiet=not n)
 
 
 def _in_order(name: str, condition: str, task: str) -> tuple[str, str, int]:

@@ -11,6 +11,10 @@ from rescue_pipeline.report.formatting import MetricFormat, count, metric_format
 from rescue_pipeline.report.reading import Rows
 from rescue_pipeline.report.view import Cell, Strip, words
 
+WORD_OVERLAP = "Word overlap"
+SAME_VENDOR = "same vendor"
+"""Stands for a figure whose judge is of the judged model's vendor, where a headline would stand."""
+
 
 @dataclass(frozen=True, order=True)
 class Condition:
@@ -45,7 +49,7 @@ class Slot:
     def name(self) -> str:
         """What stands above its column: a score by word overlap is never called a judge's."""
         named_overlap = self.kind == "lexical" and self.metric == "judge"
-        return "Word overlap" if named_overlap else metric_format(self.metric).name
+        return WORD_OVERLAP if named_overlap else metric_format(self.metric).name
 
 
 def condition_of(row: dict[str, Any]) -> Condition:
@@ -72,8 +76,17 @@ class Scores:
 
     @property
     def conditions(self) -> list[Condition]:
-        """Plain text first: it is what every model is asked by default."""
-        return sorted(self._entries, key=lambda condition: (condition.modality != "dialogue", condition))
+        """By protocol, clean first; within one plain text first: it is what every model is asked by default."""
+        return sorted(
+            self._entries, key=lambda c: (c.protocol != "clean", c.protocol, c.modality != "dialogue", c.modality)
+        )
+
+    def described(self, condition: Condition) -> str:
+        """The condition, and how often its questions were asked where that is more than once."""
+        repeats = max(
+            (row.get("n_repeats") or 1 for (found, *_), row in self._rows.items() if found == condition), default=1
+        )
+        return condition.name if repeats == 1 else f"{condition.name}, mean of {repeats} repeats"
 
     def entries(self, condition: Condition) -> list[Entry]:
         return sorted(self._entries[condition])
@@ -126,7 +139,8 @@ def score_cell(
     if row is None:
         return words("not computed")
     notes = _notes(row, style, common_n) + (_failure_notes(row) if with_failures else [])
-    if row["n_planned"] and row["n_unanswered"] == row["n_planned"]:
+    # where repeats are open, every question can be open and some be answered: then there are bounds
+    if row["n_planned"] and row["n_unanswered"] == row["n_planned"] and row["bound_low"] is None:
         return words("no answer", f"none of {count(row['n_planned'])} answered" if with_failures else "")
     if row["n"] == 0 and not row["n_unanswered"] and not row["complete"]:
         return words("not graded")

@@ -21,7 +21,7 @@ from rescue_pipeline.report.formatting import (
 )
 from rescue_pipeline.report.leaderboard import WORD_OVERLAP
 from rescue_pipeline.report.reading import Rows
-from rescue_pipeline.report.scores import Condition, Scores, Slot, common, score_cell
+from rescue_pipeline.report.scores import SAME_VENDOR, Condition, Scores, Slot, common, score_cell
 from rescue_pipeline.report.view import Cell, Column, Group, Row, Table, words
 
 _KINDS = {"none": ITEM_METRICS, "llm": JUDGED_METRICS, "bertscore": BERTSCORE_METRICS}
@@ -97,15 +97,16 @@ def _table(scores: Scores, condition: Condition, slots: list[Slot], paper: Rows)
     groups = [_group(scores, condition, scenario, slots, paper) for scenario in SCENARIO_ORDER]
     counts = [Column(label) for label in ("n", "groups", "failed", "open")]
     return Table(
-        title=condition.name,
+        title=scores.described(condition),
         columns=[Column("Model", numeric=False), *map(_column, slots), *counts],
         groups=[group for group in groups if group.rows],
     )
 
 
 def _column(slot: Slot) -> Column:
-    named = slot.kind != "none"
-    return Column(slot.name, metric_format(slot.metric).unit, slot.scorer if named else "")
+    # a BERTScore's id is long; "How far to trust the judge" has it whole
+    scorer = {"none": "", "bertscore": slot.scorer.partition("_no-idf")[0]}.get(slot.kind, slot.scorer)
+    return Column(slot.name, metric_format(slot.metric).unit, scorer)
 
 
 def _group(scores: Scores, condition: Condition, scenario: str, slots: list[Slot], paper: Rows) -> Group:
@@ -145,7 +146,8 @@ def _cell(row: dict[str, Any] | None, slot: Slot, scenario: str, common_n: int) 
         return words("per scenario only")
     # failed and open questions have columns of their own here
     cell = score_cell(row, metric_format(slot.metric), common_n=common_n, with_failures=False)
-    return replace(cell, strip=None)
+    vendor = [SAME_VENDOR] if row and row.get("same_vendor") else []
+    return replace(cell, strip=None, note=", ".join([*vendor, *filter(None, [cell.note])]))
 
 
 def _chance_rows(columns: list[Rows], slots: list[Slot]) -> list[Row]:

@@ -84,7 +84,9 @@ def _leads(scores: Scores, board: Board | None) -> list[str]:
     parts = [f"{name} in {count(n)}" for name, n in sorted(alone.items(), key=lambda item: (-item[1], item[0]))]
     tied = sum(len(leaders) > 1 for leaders in contested)
     parts += [f"{count(tied)} tied"] if tied else []
-    lead = f"Highest values, by column: {listed(parts)}"
+    several = len(scores.conditions) > 1
+    asked = f" under {board.condition.protocol} in {board.condition.modality}" if several else ""
+    lead = f"Highest values{asked}, by column: {listed(parts)}"
     doubt = "" if board.has_intervals else "; without intervals a small lead may be chance"
     overlap = ["Emotion and viewpoint are scored by word overlap, not by a judge."] if board.by_word_overlap else []
     return [f"{lead}{doubt}.", *overlap]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,22 @@ class Table:
     @property
     def empty(self) -> bool:
         return not any(group.rows for group in self.groups)
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the report that stands between failures and data where there is something to say: sentences first."""
+
+    anchor: str
+    title: str
+    sentences: Sequence[str] = field(default=())
+    tables: Sequence[Table] = field(default=())
+
+    def saying(self, *sentences: str) -> Section:
+        return replace(self, sentences=sentences)
+
+    def with_tables(self, *tables: Table) -> Section:
+        return replace(self, tables=tables)
 
 
 def text_cells(values: Sequence[str], *, quiet: bool = False) -> list[Cell]:

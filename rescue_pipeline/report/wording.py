@@ -30,6 +30,8 @@ METRIC_NOTES = (
     "Intensity match is 5 minus the distance to the annotated intensity, at least 1. The ER score is the mean of "
     "judge score and intensity match.",
     "The viewpoint total is pairing (0–2) plus content (0–4), added by this program and not by the judge.",
+    "A judge of the judged model’s own vendor leaves the headline: “same vendor” stands there, its grades stand in the "
+    "task’s table.",
     "Word overlap stands in for a judge where no language model judged. It counts shared words and is not comparable "
     "with an LLM judge.",
     "Chance is the expected score of answers drawn at random among those allowed.",

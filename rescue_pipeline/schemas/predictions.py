@@ -16,6 +16,7 @@ FINAL_RESPONSE_STATUSES = [status for status in RESPONSE_STATUSES if status != "
 ANSWER_STATUSES = [*RESPONSE_STATUSES, "unparseable", "out_of_set"]
 UNANSWERED_STATUSES = ["api_error", "not_run"]
 JUDGEMENT_STATUSES = ["ok", "judge_failed", "not_run"]
+CONTROL_NAMES = ["gold", "other_session", "swapped", "verbose_wrong", "repeat"]
 
 Utc = Annotated[pl.Datetime, "us", "UTC"]
 
@@ -46,9 +47,13 @@ class Plan(_Asked):
     scenario: str = pa.Field(isin=SCENARIOS)
     request_id: str
     template_sha256: str
+    asked_in: str = pa.Field(nullable=True, default=None)
+    """The epoch that the request was first planned in, which is part of request_id: a later try keeps the requests of
+    the questions that it does not ask anew. Null in plans of earlier releases: the row's own epoch."""
 
     class Config:
         unique = ["corpus_version", "instance_id", "model", "generation", "modality", "protocol", "epoch"]
+        add_missing_columns = True
 
 
 class Responses(_Partitioned):
@@ -69,6 +74,9 @@ class Responses(_Partitioned):
     completion_tokens: pl.Int64 = pa.Field(nullable=True)
     reasoning_tokens: pl.Int64 = pa.Field(nullable=True)
     cached_tokens: pl.Int64 = pa.Field(nullable=True)
+    cache_write_tokens: pl.Int64 = pa.Field(nullable=True)
+    usage: str = pa.Field(nullable=True)
+    """What the provider reported, call by call, as a JSON list."""
     cost_usd: float = pa.Field(nullable=True)
     provider_model: str = pa.Field(nullable=True)
     system_fingerprint: str = pa.Field(nullable=True)
@@ -82,7 +90,10 @@ class Responses(_Partitioned):
 
 
 class Answers(_Asked):
-    """One row per planned question that has a response, parsed. answer is JSON, null unless the status is ok."""
+    """One row per planned question that has a response, parsed. answer is JSON, null unless the status is ok.
+
+    Several questions may share a request; a later try of an epoch plans the requests of the earlier one again.
+    """
 
     request_id: str
     status: str = pa.Field(isin=ANSWER_STATUSES)
@@ -92,14 +103,13 @@ class Answers(_Asked):
     parser_version: str
 
     class Config:
-        unique = ["request_id", "instance_id"]
+        unique = ["request_id", "instance_id", "epoch"]
 
 
-class Judgements(_Asked):
-    """One row per answer with status ok of er or vp and judge; totals are computed later, never by the judge."""
+class _Graded(Table):
+    """A judge's verdict; totals are computed later, never by the judge."""
 
     corpus_version: str
-    answer_request_id: str
     request_id: str
     judge: str
     judge_generation: pl.Int64 = pa.Field(ge=1)
@@ -110,8 +120,33 @@ class Judgements(_Asked):
     content: pl.Int64 = pa.Field(ge=0, le=4, nullable=True)
     reason: str = pa.Field(nullable=True)
 
+
+class Judgements(_Graded, _Asked):
+    """One row per answer with status ok of er or vp and judge."""
+
+    answer_request_id: str
+    judge_rank: pl.Int64 = pa.Field(ge=1)
+    """The judge's place in the model registry: of several that qualify the first is the headline's."""
+    same_vendor: bool
+    """Whether judge and judged model are of one vendor, as far as the registry names both."""
+
     class Config:
         unique = ["corpus_version", "instance_id", "model", "generation", "modality", "protocol", "epoch", "judge"]
+
+
+class JudgeControls(_Graded):
+    """One row per control, instance, judge and repeat: what a judge made of an answer whose worth is known, or of the
+    same answer again (control `repeat`)."""
+
+    task: str = pa.Field(isin=["er", "vp"])
+    control: str = pa.Field(isin=CONTROL_NAMES)
+    instance_id: str
+    first_request_id: str
+    """The judge's first request about this answer; the repeats of one answer share it."""
+    repeat: pl.Int64 = pa.Field(ge=1)
+
+    class Config:
+        unique = ["corpus_version", "control", "judge", "judge_generation", "instance_id", "first_request_id", "repeat"]
 
 
 class Bertscores(_Asked):
@@ -120,4 +155,43 @@ class Bertscores(_Asked):
     corpus_version: str
     answer_request_id: str
     scorer: str
-    f1: float
+    pair_sha256: str = pa.Field(nullable=True)
+    """Of gold and answer: the same pair is never scored again by the same scorer."""
+    f1: float = pa.Field(ge=-1, le=1)
+    is_cut: bool = pa.Field(nullable=True)
+    """Some text of it was longer than the scorer reads."""
+
+
+class BertscoreControls(Table):
+    """One row per control, instance and BERTScore configuration: the gold itself, or another session's gold."""
+
+    corpus_version: str
+    task: str = pa.Field(isin=["er", "vp"])
+    control: str = pa.Field(isin=["gold", "shuffled"])
+    instance_id: str
+    scorer: str
+    pair_sha256: str
+    f1: float = pa.Field(ge=-1, le=1)
+    is_cut: bool
+
+    class Config:
+        unique = ["corpus_version", "task", "control", "instance_id", "scorer"]
+
+
+class BertscoreRuns(Table):
+    """One row per partition, task and corpus version: which BERTScore its answers have, or why none."""
+
+    corpus_version: str
+    task: str = pa.Field(isin=["er", "vp"])
+    model: str
+    modality: str = pa.Field(isin=MODALITIES)
+    protocol: str
+    scorer: str = pa.Field(nullable=True)
+    reason: str = pa.Field(nullable=True)
+    """Why it was not computed; null when it was."""
+    n_answers: pl.Int64 = pa.Field(ge=0)
+    n_cut: pl.Int64 = pa.Field(ge=0)
+    """Answers of which some text, or the gold's, was longer than the scorer reads."""
+
+    class Config:
+        unique = ["corpus_version", "task", "model", "modality", "protocol"]

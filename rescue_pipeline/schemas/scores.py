@@ -82,12 +82,55 @@ class Metrics(_Scored):
     n: pl.Int64 = pa.Field(ge=0)
     n_planned: pl.Int64 = pa.Field(ge=0)
     n_instances: pl.Int64 = pa.Field(ge=0)
+    n_repeats: pl.Int64 = pa.Field(ge=1)
     n_groups: pl.Int64 = pa.Field(ge=0)
     n_failed: pl.Int64 = pa.Field(ge=0)
     n_unanswered: pl.Int64 = pa.Field(ge=0)
     value_without_failures: float = pa.Field(nullable=True)
     chance: float = pa.Field(nullable=True)
     complete: bool
+
+    class Config:
+        unique = [
+            "corpus_version",
+            "model",
+            "generation",
+            "modality",
+            "protocol",
+            "scorer",
+            "scenario",
+            "task",
+            "metric",
+        ]
+
+
+class ProtocolEffects(Table):
+    """One row per model, generation, modality, protocol other than clean, scorer, scenario, task and main metric: the
+    paired difference to clean over the same questions."""
+
+    corpus_id: str
+    corpus_version: str
+    model: str
+    generation: pl.Int64
+    modality: str = pa.Field(isin=MODALITIES)
+    protocol: str = pa.Field(ne="clean")
+    scorer: str
+    scorer_kind: str = pa.Field(isin=["none", "llm", "lexical"])
+    scenario: str = pa.Field(isin=[*SCENARIOS, "both"])
+    task: str = pa.Field(isin=TASK_KEYS)
+    metric: str
+    value: float = pa.Field(nullable=True)
+    value_clean: float = pa.Field(nullable=True)
+    difference: float = pa.Field(nullable=True)
+    ci_low: float = pa.Field(nullable=True)
+    ci_high: float = pa.Field(nullable=True)
+    no_interval: str = pa.Field(nullable=True)
+    n: pl.Int64 = pa.Field(ge=0)
+    n_groups: pl.Int64 = pa.Field(ge=0)
+    n_better: pl.Int64 = pa.Field(ge=0)
+    n_worse: pl.Int64 = pa.Field(ge=0)
+    n_open: pl.Int64 = pa.Field(ge=0)
+    n_one_sided: pl.Int64 = pa.Field(ge=0)
 
     class Config:
         unique = [

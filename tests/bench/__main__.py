@@ -1,4 +1,5 @@
-"""Whole commands, each in its own process: wall seconds, peak memory of the largest process, growth with size."""
+"""What it costs: whole commands in their own processes (seconds, memory, growth with size), and asking (throughput
+beside LiteLLM alone and beside a sequential client, an unknown quota, memory, kills)."""
 
 from __future__ import annotations
 
@@ -8,10 +9,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.bench.asking import bench_asking, bench_ceiling, bench_memory, bench_quota
 from tests.bench.generated import RELEASED_SESSIONS, write_corpus
+from tests.bench.kills import bench_kills
 
 RESCUE = str(Path(sys.executable).with_name("rescue"))
 
@@ -72,16 +76,28 @@ def bench_sizes(work: Path, factors: list[int]) -> None:
         corpus.unlink()
 
 
+BENCHES: dict[str, Callable[[Path, argparse.Namespace], None]] = {
+    "demo": lambda folder, _: bench_demo(folder),
+    "sizes": lambda folder, arguments: bench_sizes(folder, [int(factor) for factor in arguments.factors.split(",")]),
+    "asking": lambda *_: bench_asking(),
+    "ceiling": lambda *_: bench_ceiling(),
+    "memory": lambda *_: bench_memory(),
+    "quota": lambda *_: bench_quota(),
+    "kills": lambda *_: bench_kills(),
+}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
-    parser.add_argument("what", nargs="*", default=["demo", "sizes"], choices=["demo", "sizes"])
+    parser.add_argument("what", nargs="*", default=list(BENCHES), help=f"some of {', '.join(BENCHES)}")
     parser.add_argument("--factors", default="1,10,100", help="sizes, in multiples of the released corpus")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="rescue-bench-") as folder:
-        if "demo" in arguments.what:
-            bench_demo(Path(folder))
-        if "sizes" in arguments.what:
-            bench_sizes(Path(folder), [int(factor) for factor in arguments.factors.split(",")])
+    unknown = sorted(set(arguments.what) - set(BENCHES))
+    if unknown:
+        parser.error(f"there is no benchmark {', '.join(unknown)}")
+    for name in arguments.what:
+        with tempfile.TemporaryDirectory(prefix="rescue-bench-") as folder:
+            BENCHES[name](Path(folder), arguments)
 
 
 if __name__ == "__main__":

@@ -86,3 +86,20 @@ def test_words_are_never_called_a_judge(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_no_answers_are_no_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert shown(capsys) == ["No answers yet."]
+
+
+def test_a_judge_of_the_models_own_vendor_is_a_word_not_a_figure(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = shown(
+        capsys,
+        row("kin", same_vendor=True, er_lexical_judge=2.0),
+        row("other", same_vendor=False, er_judge=3.25, vp_judge=4.0, er_lexical_judge=2.0),
+    )
+    assert next(line for line in lines if line.startswith("kin")).count("same vendor") == 2
+    assert "same vendor" not in next(line for line in lines if line.startswith("other"))
+    assert any(line.startswith("same vendor: the only judge") for line in lines)
+    assert max(map(len, lines)) <= WIDEST
+
+
+def test_without_any_other_judge_the_word_stands_all_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = shown(capsys, row("kin", same_vendor=True))
+    assert "same vendor" in next(line for line in lines if line.startswith("kin"))

@@ -21,9 +21,7 @@ def published() -> set[dg.AssetKey]:
 def fed_by_answers() -> set[dg.AssetKey]:
     from rescue_pipeline.definitions import defs
 
-    # BERTScores come from outside: their table waits for them
-    fed = (ANSWER.downstream() & PUBLISH).resolve(defs.resolve_asset_graph())
-    return set(fed) - {dg.AssetKey(["predictions", "bertscores"])}
+    return set((ANSWER.downstream() & PUBLISH).resolve(defs.resolve_asset_graph()))
 
 
 def due(pipeline: Pipeline, before: Any = None) -> Any:
@@ -64,7 +62,7 @@ def test_publishing_waits_until_the_answer_run_has_ended(pipeline: Pipeline, mon
 
 def test_all_is_published_once_a_corpus_is_prepared(pipeline: Pipeline) -> None:
     idle = due(pipeline)
-    exported = ["sessions", "turns", "instances", "unlabelled_rows", "corpus"]
+    exported = ["sessions", "turns", "instances", "unlabelled_rows", "annotations", "corpus"]
     succeeded(pipeline.run("prepare", selection=[f"lake/{table}" for table in exported]))
     after = due(pipeline, idle)
     assert keys(after) == published()

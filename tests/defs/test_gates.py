@@ -45,7 +45,7 @@ def test_a_question_planned_twice_is_stopped_by_dbt_before_it_is_scored(pipeline
 def test_a_task_table_that_breaks_its_contract_is_not_exported(pipeline: Pipeline) -> None:
     before = Lake(pipeline.directory.lake).read("sessions", Sessions)
     change(pipeline, "update tasks.sessions set n_turns = 0")
-    exported = ["sessions", "turns", "instances", "unlabelled_rows", "corpus"]
+    exported = ["sessions", "turns", "instances", "unlabelled_rows", "annotations", "corpus"]
     result = pipeline.run("prepare", selection=[f"lake/{table}" for table in exported])
     assert not result.success
     assert failed_checks(result) == {"lake/sessions:contract"}

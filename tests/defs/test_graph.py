@@ -57,9 +57,8 @@ def test_asset_keys_are_schema_and_table(declared: Declared) -> None:
 
 def test_three_jobs_hold_every_asset_once(declared: Declared) -> None:
     parts = [declared.keys(PREPARE), declared.keys(ANSWER), declared.keys(PUBLISH)]
-    outside = {"lake/bertscores_er", "lake/bertscores_vp"}
     assert sum(map(len, parts)) == len(set.union(*parts))
-    assert set.union(*parts) | outside == set(declared.specs)
+    assert set.union(*parts) == set(declared.specs)
 
 
 def test_nothing_that_can_cost_money_starts_by_itself(declared: Declared) -> None:
@@ -84,7 +83,7 @@ def test_only_the_sensors_that_cost_nothing_are_on(declared: Declared) -> None:
 
 def test_every_table_that_python_writes_to_the_lake_carries_its_contract(declared: Declared) -> None:
     contracts = {check.removesuffix(":contract") for check in declared.checks if check.endswith(":contract")}
-    assert contracts == {key for key in declared.specs if key.startswith("lake/") and "bertscores" not in key}
+    assert contracts == {key for key in declared.specs if key.startswith("lake/")}
 
 
 def test_every_gate_of_money_or_truth_blocks(declared: Declared) -> None:
@@ -99,5 +98,5 @@ def test_every_gate_of_money_or_truth_blocks(declared: Declared) -> None:
 def test_every_step_that_opens_the_warehouse_holds_its_pool(declared: Declared) -> None:
     steps = [assets for assets in declared.defs.assets or () if isinstance(assets, dg.AssetsDefinition)]
     pools = {step.op.name: step.op.pool for step in steps}
-    free = {"plan_questions", "ask_models", "parse_answers", "judge_answers", "report__pages"}
+    free = {"plan_questions", "ask_models", "parse_answers", "judge_answers", "compare_answers", "report__pages"}
     assert {name for name, pool in pools.items() if pool != "duckdb"} == free

@@ -48,7 +48,7 @@ def test_an_unreachable_or_refusing_model_is_told_after_one_request(serve: Serve
 def test_a_model_that_ignores_the_form_is_told(serve: Serve) -> None:
     found = check(serve(always(completion("Yes, I am ready."))), structured_output="json_schema")
     assert (found.ok, found.reachable, found.structured_output) == (False, True, False)
-    plain = check(serve(always(completion("Yes, I am ready."))))
+    plain = check(serve(always(completion("Yes, I am ready."))), structured_output="none")
     assert (plain.ok, plain.structured_output) == (True, None)
 
 

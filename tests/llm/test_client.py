@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from rescue_pipeline.llm.adapter import close_connections
+from rescue_pipeline.llm.budget import Budget
+from rescue_pipeline.llm.capabilities import Capabilities
 from rescue_pipeline.llm.client import Client, RetryPolicy
 from rescue_pipeline.llm.exchange import Reply, Request
 from rescue_pipeline.llm.limits import Endpoint, Gate
@@ -30,7 +33,7 @@ REQUEST = Request(
 
 def client_for(server: Server, policy: RetryPolicy = QUICK, **fields: Any) -> Client:
     model = ModelEntry.model_validate(entry(server, **fields))
-    return Client(model, Gate(model.limits, Endpoint()), policy)
+    return Client(model, Gate(model.limits, Endpoint()), policy, Budget(math.inf), Capabilities())
 
 
 def ask(client: Client, *requests: Request) -> list[Reply]:
@@ -48,7 +51,7 @@ def ask_once(server: Server, **fields: Any) -> Reply:
 
 
 def test_an_answer_is_stored_with_what_the_provider_said_of_it(serve: Serve) -> None:
-    reply = ask_once(serve(always(completion('{"a": 1}'))), price={"input": 2, "output": 10})
+    reply = ask_once(serve(always(completion('{"a": 1}', usage=(11, 7)))), price={"input": 2, "output": 10})
     assert (reply.status, reply.final, reply.content, reply.attempts) == ("ok", True, '{"a": 1}', 1)
     assert (reply.prompt_tokens, reply.completion_tokens, reply.system_fingerprint) == (11, 7, "fp_made")
     assert reply.cost_usd == pytest.approx((11 * 2 + 7 * 10) / 1e6)
@@ -96,7 +99,7 @@ def test_empty_content_is_empty_even_when_the_reasoning_holds_an_answer(serve: S
 
 
 def test_a_cut_answer_gets_one_larger_budget_and_is_never_taken_for_whole(serve: Serve) -> None:
-    server = serve(always(completion('{"label": "B"}', finish="length")))
+    server = serve(always(completion('{"label": "B"}', finish="length", usage=(11, 7))))
     reply = ask_once(server)
     assert (reply.status, reply.final, len(server.requests)) == ("truncated", True, 2)
     assert [request.body["max_tokens"] for request in server.requests] == [64, 256]
@@ -162,8 +165,13 @@ def test_an_error_every_question_would_meet_stops_the_model(serve: Serve, code: 
 def test_a_model_that_is_down_is_given_up_after_some_questions(serve: Serve) -> None:
     server = serve(always(failure(500, "made to fail")))
     client = client_for(server)
-    for _ in range(6):
-        ask(client, REQUEST)
+
+    async def one_by_one() -> None:
+        for _ in range(6):
+            await client.ask(REQUEST)
+        await close_connections()
+
+    asyncio.run(one_by_one())
     assert client.stopped is not None
     assert len(server.requests) == QUICK.attempts * QUICK.failures_in_a_row
 

@@ -49,8 +49,8 @@ def test_a_user_file_merges_per_model_and_per_field(tmp_path: Path) -> None:
 
 
 def test_null_takes_a_shipped_value_away(tmp_path: Path) -> None:
-    path = user_file(tmp_path, "models:\n  - {id: qwen3-max, price: null}\n")
-    assert load_registry(path).get("qwen3-max").price is None
+    path = user_file(tmp_path, "models:\n  - {id: ollama-qwen3-8b, price: null}\n")
+    assert load_registry(path).get("ollama-qwen3-8b").price is None
 
 
 def test_the_default_user_file_may_be_absent_but_a_named_one_may_not(
@@ -119,3 +119,58 @@ def test_an_unknown_price_counts_as_paid(tmp_path: Path) -> None:
     registry = load_registry(path)
     assert registry.get("a").is_paid
     assert not registry.get("b").is_paid
+
+
+@pytest.mark.parametrize(
+    "moved",
+    [
+        "api_base: 'https://proxy.example/v1'",
+        "litellm: openrouter/openai/gpt-4o",
+        "litellm: openai/other, api_base: 'http://127.0.0.1:8000/v1'",
+    ],
+)
+def test_a_key_stays_with_the_address_it_was_stated_for(tmp_path: Path, moved: str) -> None:
+    entry = load_registry(user_file(tmp_path, f"models:\n  - {{id: gpt-4o, {moved}}}\n")).get("gpt-4o")
+    assert entry.api_key_env is None
+    named = load_registry(user_file(tmp_path, f"models:\n  - {{id: gpt-4o, {moved}, api_key_env: MY_KEY}}\n"))
+    assert named.get("gpt-4o").api_key_env == "MY_KEY"
+
+
+def test_what_leaves_the_address_alone_keeps_the_key(tmp_path: Path) -> None:
+    path = user_file(tmp_path, "models:\n  - {id: gpt-4o, litellm: openai/gpt-4o-2024-11-20, limits: {rpm: 5}}\n")
+    assert load_registry(path).get("gpt-4o").api_key_env == "OPENAI_API_KEY"
+
+
+def test_a_local_entry_that_is_sent_elsewhere_is_neither_local_nor_free_until_it_says_so(tmp_path: Path) -> None:
+    far = "models:\n  - {id: ollama-qwen3-8b, api_base: 'https://gpu.example'}\n"
+    entry = load_registry(user_file(tmp_path, far)).get("ollama-qwen3-8b")
+    assert (entry.local, entry.price, entry.is_paid) == (False, None, True)
+    near = "models:\n  - {id: ollama-qwen3-8b, api_base: 'http://localhost:11500'}\n"
+    entry = load_registry(user_file(tmp_path, near)).get("ollama-qwen3-8b")
+    assert (entry.local, entry.is_paid) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ("litellm: openai/gpt-4o, local: true", ["field local", "address of your own server"]),
+        ("litellm: openai/m, api_base: 'https://api.openai.com/v1', local: true", ["field local", "vendor's own"]),
+        ("litellm: openai/m, api_base: 'https://eu.api.openai.com./v1', local: true", ["field local", "vendor's own"]),
+        ("litellm: openai/m, api_base: 'https://user:pass1234@host/v1'", ["field api_base", "without user"]),
+        ("litellm: openai/m, api_base: 'https://host/v1?key=abcd1234'", ["field api_base", "query"]),
+        ("litellm: openai/m, params: {extra_headers: {Authorization: abcd1234}}", ["field params", "api_key_env"]),
+        ("litellm: bedrock/m, params: {aws_secret_access_key: abcd1234}", ["field params", "api_key_env"]),
+    ],
+)
+def test_what_could_leak_sessions_or_keys_is_refused(tmp_path: Path, fields: str, told: list[str]) -> None:
+    with pytest.raises(UsageError) as caught:
+        load_registry(user_file(tmp_path, f"models:\n  - {{id: a, {fields}}}\n"))
+    assert all(part in str(caught.value) for part in told), str(caught.value)
+    assert "1234" not in str(caught.value)
+
+
+def test_a_server_of_ones_own_may_be_local_wherever_it_stands(tmp_path: Path) -> None:
+    path = user_file(
+        tmp_path, "models:\n  - {id: a, litellm: openai/m, api_base: 'http://gpu.example:8000/v1', local: true}\n"
+    )
+    assert load_registry(path).get("a").local

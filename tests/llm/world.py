@@ -94,6 +94,7 @@ class World:
 
     def write(self, root: Path, registry: Registry | None = None) -> Workspace:
         datadir = DataDirectory(root).create()
+        datadir.claim("made", {"path": "made.jsonl", "data_class": "demo"})
         lake = Lake(str(root / "lake"))
         lake.declare(LAKE_TABLES)
         for name, rows, schema in (

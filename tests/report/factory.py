@@ -8,11 +8,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import polars as pl
+
+from tests.report.audited import AUDIT_TYPES, audit_tables
 
 VERSION = "4f1c0a9be2d37a55"
 SENT = datetime(2026, 3, 1, 8, 30, tzinfo=UTC)
@@ -50,12 +53,16 @@ class Model:
     name: str
     judge: str = "lexical-judge"
     judge_kind: str = "lexical"
+    same_vendor: bool = False
     modality: str = "dialogue"
     protocol: str = "clean"
     generation: int = 1
     failed: int = 0
     unanswered: int = 0
     interval: float | None = None
+    repeats: int = 1
+    cut: int = 0
+    """Answers per scenario and task that were cut in the reasoning."""
 
 
 BASELINES = tuple(Model(name) for name in ("uniform", "majority", "heuristic", "lexical"))
@@ -110,6 +117,9 @@ def warehouse(
     _sessions(tables)
     _scores(tables, corpus, models or BASELINES, patterns)
     _run(tables, corpus, models or BASELINES)
+    _protocols(tables, corpus, models or BASELINES)
+    _audit(tables, corpus)
+    _trust(tables, corpus, models or BASELINES)
     _data(tables, corpus, released, patterns)
     tables.write(path)
     if not models:
@@ -119,8 +129,12 @@ def warehouse(
 
 def _forget_scores(path: Path) -> None:
     with editing(path) as connection:
-        for table in ("leaderboard_long", "leaderboard", "failures", "confusions", "usage", "lineage"):
+        for table in (
+            *("leaderboard_long", "leaderboard", "failures", "confusions", "usage", "lineage"),
+            *("judge_trust", "judge_agreement"),
+        ):
             connection.execute(f"delete from results.{table}")
+        connection.execute("delete from predictions.bertscore_runs")
 
 
 def _share(*key: object) -> float:
@@ -213,6 +227,7 @@ def _figure(corpus: dict[str, Any], model: Model, task: str, kind: str, scenario
         model,
         scorer="none" if kind == "none" else model.judge,
         scorer_kind="none" if kind == "none" else model.judge_kind,
+        same_vendor=model.same_vendor and kind != "none",
         scenario=scenario,
         task=task,
         task_version="1",
@@ -225,6 +240,7 @@ def _figure(corpus: dict[str, Any], model: Model, task: str, kind: str, scenario
         n=n + 6 if metric == "accuracy_paper_base" else n,
         n_planned=n,
         n_instances=n,
+        n_repeats=model.repeats,
         n_groups=6,
         n_failed=failed,
         n_unanswered=unanswered,
@@ -254,10 +270,11 @@ def _run(tables: Tables, corpus: dict[str, Any], models: Sequence[Model]) -> Non
     for model in models:
         for place, (task, sizes) in enumerate(SIZES.items()):
             for scenario, n in zip(("couple", "family"), sizes, strict=True):
-                statuses = {"refused": model.failed, "not_run": min(n, model.unanswered)}
+                statuses = {"refused": model.failed, "truncated": model.cut, "not_run": min(n, model.unanswered)}
                 statuses["ok"] = n - sum(statuses.values())
                 failures += [
                     _cell(corpus, model, task=task, scenario=scenario, status=s, n=k, n_planned=n, share=k / n)
+                    | {"n_cut_in_reasoning": k if s == "truncated" else None, "n_cut_in_answer": None}
                     for s, k in statuses.items()
                     if k
                 ]
@@ -275,8 +292,114 @@ def _run(tables: Tables, corpus: dict[str, Any], models: Sequence[Model]) -> Non
                 )
             )
     tables.rows["results", "failures"] = failures
+    tables.types["results", "failures"] = dict.fromkeys(("n_cut_in_reasoning", "n_cut_in_answer"), pl.Int64)
     tables.rows["results", "usage"] = usage
     tables.rows["results", "lineage"] = lineage
+
+
+def _audit(tables: Tables, corpus: dict[str, Any]) -> None:
+    for name, rows in audit_tables(corpus).items():
+        tables.rows["results", name], tables.types["results", name] = rows, AUDIT_TYPES[name]
+
+
+def _protocols(tables: Tables, corpus: dict[str, Any], models: Sequence[Model]) -> None:
+    """What each protocol other than clean changes, with intervals where the model has some; how far repeats differ."""
+    main = {"itp": "f1", "rpp": "accuracy", "stp": "recall_at_1", "ssp": "recall_at_1"}
+    tables.rows["results", "protocol_effects"] = [
+        _effect(corpus, model, task, metric)
+        for model in models
+        for task, metric in main.items()
+        if model.protocol != "clean"
+    ]
+    tables.rows["results", "epoch_spread"] = [
+        _cell(corpus, model, task=task, scenario="both", scorer="none", metric=metric, mean_deviation=0.21)
+        | {"share_differing": _share(model.name, task) / 2, "n": sum(SIZES[task]), "n_repeats": model.repeats}
+        for model in models
+        for task, metric in {**main, "itp": "accuracy"}.items()
+        if model.repeats > 1
+    ]
+    numbers = dict.fromkeys(("value", "value_clean", "difference", "ci_low", "ci_high"), pl.Float64)
+    tables.types["results", "protocol_effects"] = {"corpus_version": pl.String, "no_interval": pl.String, **numbers}
+    tables.types["results", "epoch_spread"] = {"corpus_version": pl.String}
+
+
+CEILINGS = {"gold": 4.75, "other_session": 1.5, "verbose_wrong": 1.25}
+
+
+def _trust(tables: Tables, corpus: dict[str, Any], models: Sequence[Model]) -> None:
+    """Controls, repeats and agreement of every judge; nobody computed BERTScore."""
+    judges = sorted({(model.judge, model.judge_kind) for model in models})
+    tables.rows["results", "judge_trust"] = [
+        control(corpus, judge, kind, task, name, mean=mean)
+        for judge, kind in judges
+        for task in ("er", "vp")
+        for name, mean in {**CEILINGS, **({"swapped": 2.0} if task == "vp" else {}), "repeat": None}.items()
+    ]
+    tables.rows["results", "judge_agreement"] = [
+        {**corpus, "task": task, "grade": "similarity", "judge": one, "other_judge": other, "n": 41}
+        | {"share_exact": 0.805, "share_off_by_one": 0.122, "mean_absolute_difference": 0.27}
+        | {"quadratic_kappa": 0.71 if task == "er" else None, "comparable": "no", "comparable_reason": "two judges"}
+        for (one, _), (other, _) in combinations(judges, 2)
+        for task in ("er", "vp")
+    ]
+    tables.rows["predictions", "bertscore_runs"] = [
+        {"corpus_version": VERSION, "task": task, "scorer": None, "reason": "the extra is missing"}
+        | {"n_answers": 40, "n_cut": 0}
+        for task in ("er", "vp")
+    ]
+    texts = dict.fromkeys(("corpus_version", "task", "grade", "judge", "other_judge", "comparable_reason"), pl.String)
+    tables.types["results", "judge_agreement"] = texts
+    tables.types["results", "judge_trust"] = {"generation": pl.Int64}
+    tables.types["predictions", "bertscore_runs"] = {"scorer": pl.String}
+
+
+def control(
+    corpus: Mapping[str, Any], scorer: str, kind: str, task: str, name: str, *, mean: float | None, generation: int = 1
+) -> dict[str, Any]:
+    """A row of results.judge_trust."""
+    is_repeat = name == "repeat"
+    return {
+        **corpus,
+        "scorer": scorer,
+        "scorer_kind": kind,
+        "generation": generation,
+        "task": task,
+        "control": name,
+        "grade": "f1" if kind == "bertscore" else "similarity",
+        "n": 4 if is_repeat else 30,
+        "n_ungraded": 0,
+        "mean": mean,
+        "sd": None if is_repeat else 0.5,
+        "share_at_extreme": None if is_repeat else 0.8,
+        "mean_within_sd": 0.15 if is_repeat else None,
+        "share_identical": 0.75 if is_repeat else None,
+    }
+
+
+def _effect(corpus: dict[str, Any], model: Model, task: str, metric: str) -> dict[str, Any]:
+    difference = {"itp": 0.24, "rpp": -0.02}.get(task, 0.04)
+    whisker = model.interval
+    return _cell(
+        corpus,
+        model,
+        scorer="none",
+        scorer_kind="none",
+        scenario="both",
+        task=task,
+        metric=metric,
+        value=0.5 + difference,
+        value_clean=0.5,
+        difference=difference,
+        ci_low=None if whisker is None else difference - whisker,
+        ci_high=None if whisker is None else difference + whisker,
+        no_interval="fewer than ten session groups" if whisker is None else None,
+        n=sum(SIZES[task]),
+        n_groups=6 if whisker is None else 12,
+        n_better=5,
+        n_worse=2,
+        n_open=0,
+        n_one_sided=0,
+    )
 
 
 def _usage(corpus: dict[str, Any], model: Model, task: str, n: int) -> dict[str, Any]:

@@ -184,14 +184,74 @@ def test_published_figures_stand_with_ours_only_where_they_are_comparable(report
     assert 'class="hollow"' in files.html.read_text(encoding="utf-8")
 
 
-def test_conditions_have_leaderboards_of_their_own(report: MakeReport) -> None:
-    files = report(models=(*BASELINES, Model("uniform", modality="audio"), Model("uniform", protocol="official")))
+def test_conditions_have_leaderboards_of_their_own_by_protocol_clean_first(report: MakeReport) -> None:
+    others = (Model("uniform", modality="audio"), Model("uniform", protocol="as-ever"))
+    files = report(models=(*BASELINES, *others))
     titles = re.findall(r"### (Couples and families together.*)", files.markdown.read_text(encoding="utf-8"))
     assert titles == [
         "Couples and families together, dialogue, protocol clean",
-        "Couples and families together, dialogue, protocol official",
         "Couples and families together, audio, protocol clean",
+        "Couples and families together, dialogue, protocol as-ever",
     ]
+
+
+def test_one_protocol_is_compared_with_nothing(baseline_report: ReportFiles) -> None:
+    page = words_of(page_of(baseline_report).text)
+    assert "What the protocol changes" not in page
+    assert "How far repeats differ" not in page
+
+
+def test_what_a_protocol_changes_is_said_first_and_shown_per_task(report: MakeReport) -> None:
+    files = report(models=(*BASELINES, Model("lexical", protocol="context-0", interval=0.03)))
+    section = _section(files, "What the protocol changes")
+    assert section.startswith(
+        "Protocol context-0 against clean: of 4 differences 3 lie above zero with their whole interval, 0 below. The "
+        "largest: +24.0 (+21.0 to +27.0) F1 of “yes” of lexical in intervention time, dialogue."
+    )
+    row = next(line for line in section.splitlines() if line.startswith("| lexical"))
+    assert "| +24.0 (+21.0 to +27.0, n = 58) | -2.0 (-5.0 to +1.0, n = 82) |" in row
+    assert "What the protocol changes" in page_of(files).text
+
+
+def test_what_leaks_are_worth_is_called_that(report: MakeReport) -> None:
+    section = _section(report(models=(*BASELINES, Model("lexical", protocol="official"))), "What the protocol changes")
+    assert section.startswith(
+        "What the leaks of the public scripts are worth, protocol official (ids that name the gold"
+    )
+    assert "no difference has an interval" in section
+    assert "No interval: fewer than ten session groups." in section
+
+
+def test_protocols_without_a_common_model_are_not_compared_in_words(report: MakeReport, tmp_path: Path) -> None:
+    source = warehouse(tmp_path / "apart.duckdb", [Model("one"), Model("other", protocol="context-0")])
+    with editing(source) as connection:
+        connection.execute("delete from results.protocol_effects")
+    files = build_report(source, tmp_path / "apart", SOFTWARE, generated_at=MADE)
+    assert _section(files, "What the protocol changes").startswith("No model was asked under clean and under another")
+
+
+def test_repeats_are_averaged_and_their_spread_is_shown(report: MakeReport) -> None:
+    files = report(models=(Model("steady", protocol="epochs-3", repeats=3), Model("steady")))
+    markdown = files.markdown.read_text(encoding="utf-8")
+    assert "### Couples and families together, dialogue, protocol epochs-3, mean of 3 repeats" in markdown
+    section = _section(files, "How far repeats differ")
+    assert section.startswith("Some questions were asked 3 times in the same way: ")
+    assert "| steady | dialogue, protocol epochs-3 | Intervention time | Accuracy | 3 | 58 |" in section
+
+
+def test_answers_cut_while_reasoning_have_a_column_and_a_rate(report: MakeReport) -> None:
+    section = _section(report(models=(Model("thinker", cut=3), Model("quick"))), "Failures")
+    heading = next(line for line in section.splitlines() if line.startswith("| Model"))
+    assert heading == "| Model | Asked | Task | planned | ok | truncated | cut in reasoning |"
+    assert "| Intervention time | 58 | 52 | 6 | 6 (10.3%) |" in section
+
+
+def test_failures_that_are_no_cuts_have_no_such_column(report: MakeReport) -> None:
+    assert "cut in" not in _section(report(models=(Model("faulty", failed=1),)), "Failures")
+
+
+def _section(files: ReportFiles, title: str) -> str:
+    return files.markdown.read_text(encoding="utf-8").split(f"\n## {title}\n")[1].split("\n## ")[0].strip()
 
 
 def test_generations_are_named_only_where_there_are_several(report: MakeReport) -> None:

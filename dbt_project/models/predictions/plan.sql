@@ -11,5 +11,7 @@ select
     protocol,
     epoch,
     request_id,
-    template_sha256
+    template_sha256,
+    -- plans of releases without this column asked every question in its own epoch
+    coalesce(asked_in, epoch) as asked_in
 from {{ source('lake', 'plan') }}

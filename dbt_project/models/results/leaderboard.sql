@@ -29,6 +29,17 @@ with items as (
     where scored
 ),
 
+-- a question asked several times is one question: failed or open when any of its repeats is
+asked as (
+    select
+        corpus_id,
+        {{ scores_cell(['instance_id', 'shown_scenario']) }},
+        bool_or(status not in ('ok', 'api_error', 'not_run')) as has_failed,
+        bool_or(status in {{ scores_unanswered() }}) as is_open
+    from items
+    group by all
+),
+
 instances as (
     select
         corpus_version,
@@ -46,9 +57,9 @@ planned as (
         {{ scores_cell() }},
         shown_scenario as scenario,
         count(*) as n_planned,
-        count(*) filter (where status not in ('ok', 'api_error', 'not_run')) as n_failed,
-        count(*) filter (where status in {{ scores_unanswered() }}) as n_unanswered
-    from items
+        count(*) filter (where has_failed) as n_failed,
+        count(*) filter (where is_open) as n_unanswered
+    from asked
     group by all
 ),
 
@@ -61,20 +72,43 @@ existing as (
     group by all
 ),
 
--- of several judges a row shows one: the first by name that graded all it should, else the first
+ranks as (
+    select
+        judge as scorer,
+        min(judge_rank) as judge_rank
+    from {{ ref('judgements') }}
+    group by all
+),
+
+-- of several judges a row shows one: the first of the model registry that graded all it should, else the first; never
+-- one of the model's own vendor
 judges as (
     select
-        {{ scores_cell() }},
-        scorer_kind,
-        scorer
+        {{ scores_cell(relation='metrics') }},
+        metrics.scorer_kind,
+        metrics.scorer
     from metrics
-    where scenario = 'both' and scorer_kind in ('llm', 'lexical')
-    group by {{ scores_cell(['scorer_kind', 'scorer']) }}
+    left join ranks on metrics.scorer = ranks.scorer
+    where metrics.scenario = 'both' and metrics.scorer_kind in ('llm', 'lexical') and not metrics.same_vendor
+    group by {{ scores_cell(['scorer_kind', 'scorer'], 'metrics') }}
     qualify
         row_number() over (
-            partition by {{ scores_cell(['scorer_kind']) }}
-            order by bool_and(complete) desc, count(distinct task) desc, scorer asc
+            partition by {{ scores_cell(['scorer_kind'], 'metrics') }}
+            order by
+                bool_and(metrics.complete) desc,
+                count(distinct metrics.task) desc,
+                min(ranks.judge_rank) asc nulls last,
+                metrics.scorer asc
         ) = 1
+),
+
+vendors as (
+    select
+        {{ scores_cell() }},
+        bool_and(same_vendor) as same_vendor
+    from metrics
+    where scorer_kind = 'llm'
+    group by all
 ),
 
 -- BERTScores of two configurations are two scales: the column holds one, the one that covers most of the corpus version
@@ -130,6 +164,7 @@ select
     pivoted.{{ name }},
     {%- endfor %}
     pivoted.judge,
+    coalesce(vendors.same_vendor, false) as same_vendor,
     pivoted.bertscore,
     planned.n_planned,
     planned.n_failed,
@@ -141,3 +176,4 @@ from planned
 inner join existing
     on planned.corpus_version = existing.corpus_version and planned.scenario = existing.scenario
 left join pivoted on {{ scores_same_cell('planned', 'pivoted', ['scenario']) }}
+left join vendors on {{ scores_same_cell('planned', 'vendors') }}

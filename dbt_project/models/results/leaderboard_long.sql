@@ -17,9 +17,18 @@ figures as (
     from {{ ref('paper_results') }}
 ),
 
+vendors as (
+    select
+        {{ scores_cell(['scorer']) }},
+        bool_or(same_vendor) as same_vendor
+    from {{ ref('gradings') }}
+    group by all
+),
+
 compared as (
     select
         metrics.*,
+        coalesce(vendors.same_vendor, false) as same_vendor,
         figures.comparable as figure_comparable,
         case
             when figures.comparable = 'no' then figures.comparable_reason
@@ -33,6 +42,7 @@ compared as (
         figures.comparable_reason as reservation
     from metrics
     left join corpus on metrics.corpus_version = corpus.corpus_version
+    left join vendors on {{ scores_same_cell('metrics', 'vendors', ['scorer']) }}
     left join figures
         on
             metrics.scenario = figures.scenario
@@ -61,12 +71,14 @@ select
     n,
     n_planned,
     n_instances,
+    n_repeats,
     n_groups,
     n_failed,
     n_unanswered,
     value_without_failures,
     chance,
     complete,
+    same_vendor,
     case when obstacle is null or figure_comparable is null then figure_comparable else 'no' end as comparable,
     case when figure_comparable is not null then coalesce(obstacle, reservation) end as comparable_reason
 from compared

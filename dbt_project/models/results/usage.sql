@@ -1,6 +1,6 @@
 {%- set columns = [
     'request_id', 'model', 'generation', 'modality', 'protocol', 'task', 'final', 'attempts', 'prompt_tokens',
-    'completion_tokens', 'reasoning_tokens', 'cached_tokens', 'cost_usd', 'seconds', 'sent_at'
+    'completion_tokens', 'reasoning_tokens', 'cached_tokens', 'cache_write_tokens', 'cost_usd', 'seconds', 'sent_at'
 ] %}
 -- every journaled response, not the last of each request: what failed was paid for too
 with answering as (
@@ -43,6 +43,7 @@ select
     sum(journaled.completion_tokens)::bigint as completion_tokens,
     sum(journaled.reasoning_tokens)::bigint as reasoning_tokens,
     sum(journaled.cached_tokens)::bigint as cached_tokens,
+    sum(journaled.cache_write_tokens)::bigint as cache_write_tokens,
     -- one unknown price makes the sum unknown
     case
         when count(*) filter (where journaled.final and journaled.cost_usd is null) = 0

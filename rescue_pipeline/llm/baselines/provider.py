@@ -19,11 +19,14 @@ from rescue_pipeline.llm.baselines.lexical_judge import grade
 from rescue_pipeline.llm.baselines.rules import Answer, NothingToLearnFrom, heuristic, majority, uniform
 from rescue_pipeline.llm.registry import BASELINE_PROVIDER, LEXICAL_JUDGE
 from rescue_pipeline.llm.workspace import Corpus, Workspace
+from rescue_pipeline.tasks.lists import ANSWERS, ID
 
 log = logging.getLogger(__name__)
 
 NO_OTHER_GROUP = "no-other-group"
 """Stored as the response's system fingerprint: there was nothing to learn from, the answer is chance."""
+RENAMED, ITEMS = "renamed", "items"
+"""Metadata of a request to a baseline: that people bear invented names; the instance of each id of a list."""
 DEFAULT_SEED = 7
 _MOST_CORPORA = 4
 
@@ -37,16 +40,28 @@ class Knowledge:
         self._told: set[tuple[str, str, str]] = set()
 
     def answer(self, baseline: str, metadata: dict[str, Any], seed: int) -> tuple[Answer, str | None]:
-        """The answer of a baseline, and whether it had to fall back to chance."""
+        """The answer of a baseline to one question or a list of them, and whether it had to fall back to chance."""
         if baseline == LEXICAL_JUDGE:
             gold = self.gold.gold_for_grading(metadata["instance_id"])
             return grade(metadata["instance_id"].split(":", 1)[0], gold, metadata["answer"]), None
-        question = self.gold.questions[metadata["instance_id"]]
+        if ITEMS not in metadata:
+            return self._answer(baseline, metadata["instance_id"], metadata, seed)
+        found = {key: self._answer(baseline, instance, metadata, seed) for key, instance in metadata[ITEMS].items()}
+        chance = next((told for _, told in found.values() if told), None)
+        return {ANSWERS: [{ID: key, **answer} for key, (answer, _) in found.items()]}, chance
+
+    def _answer(
+        self, baseline: str, instance_id: str, metadata: dict[str, Any], seed: int
+    ) -> tuple[Answer, str | None]:
+        question, chance = self.gold.questions[instance_id], None
         try:
-            return self._learned(baseline, question, metadata["modality"], seed), None
+            answer = self._learned(baseline, question, metadata["modality"], seed)
         except NothingToLearnFrom:
             self._tell(baseline, question)
-            return uniform(question, seed), NO_OTHER_GROUP
+            answer, chance = uniform(question, seed), NO_OTHER_GROUP
+        if metadata.get(RENAMED):  # it knows people by their own names, the question by invented ones
+            answer = self.gold.corpus.renaming_of(question.group).rename(answer)
+        return answer, chance
 
     def _learned(self, baseline: str, question: Question, modality: str, seed: int) -> Answer:
         match baseline:

@@ -1,0 +1,36 @@
+"""What a run has spent so far, from the responses stored under its run_id: every step of a run shares one budget."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from rescue_pipeline.llm.prices import most_usd, price_of
+from rescue_pipeline.llm.registry import ModelEntry
+from rescue_pipeline.llm.workspace import Workspace
+from rescue_pipeline.schemas import JUDGED_TASKS, TASKS, Responses
+
+_COLUMNS = ["run_id", "model", "cost_usd", "counted_tokens", "parameters", "attempts"]
+
+
+def spent_in_run(workspace: Workspace, run_id: str) -> float:
+    """USD that the run's stored answers and judgements cost, of all models that cost something.
+
+    A response whose provider reported no tokens counts with the most it can have cost.
+    """
+    paid = {model: entry for model, entry in workspace.registry.models.items() if entry.is_paid}
+    tables = [f"responses_{task}" for task in TASKS] + [f"judge_responses_{task}" for task in JUDGED_TASKS]
+    rows = pl.concat([workspace.lake.read(table, Responses, columns=_COLUMNS) for table in tables])
+    mine = rows.filter(pl.col("run_id") == run_id, pl.col("model").is_in(list(paid)))
+    return sum(_cost(row, paid[row["model"]]) for row in mine.iter_rows(named=True))
+
+
+def _cost(row: Mapping[str, Any], entry: ModelEntry) -> float:
+    if row["cost_usd"] is not None:
+        return float(row["cost_usd"])
+    if row["counted_tokens"] is None:  # no call came back
+        return 0.0
+    return most_usd(price_of(entry), row["counted_tokens"], json.loads(row["parameters"]))
