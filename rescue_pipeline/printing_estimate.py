@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from rescue_pipeline import console
-from rescue_pipeline.llm.estimating import Estimate, Line
+from rescue_pipeline.llm.estimate import Estimate, Line
 from rescue_pipeline.llm.forecast import total
 
 _NOTE = (

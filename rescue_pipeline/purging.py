@@ -16,15 +16,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import fsspec
+import polars as pl
 
 from rescue_pipeline.datadir import DataDirectory, session_hash
 from rescue_pipeline.errors import RescueError, UsageError
 from rescue_pipeline.keeping import Kept, kept_requests, sample_of
+from rescue_pipeline.lake import Lake
 from rescue_pipeline.llm.segments import SUFFIX, read_records, sync_folder, write_durably
 from rescue_pipeline.warehouse import open_duckdb
 
 _KEPT_TABLES = {"estimates"}
 """Of the lake: numbers about models only, and nothing could make them again."""
+_CUT_TABLES = ("sessions", "turns", "instances", "unlabelled_rows", "annotations")
+"""Of the lake: older corpus versions lie there too, and what was asked about their other sessions still counts."""
 
 
 @dataclass
@@ -58,6 +62,7 @@ def purge(directory: DataDirectory, sample_id: str) -> Purged:
                 path.unlink()
             elif path.suffix == SUFFIX and path.parent != directory.journal:
                 _rewrite(path, directory, sample_id, kept, result)
+        _cut(Lake(directory.lake), sample_id)
         result.deleted = tuple(_delete_derived(directory))
         return result
 
@@ -84,12 +89,23 @@ def _rewrite(path: Path, directory: DataDirectory, sample_id: str, kept: Kept, r
     sync_folder(path.parent)
 
 
+def _cut(lake: Lake, sample_id: str) -> None:
+    """Leave the corpus's own tables without the session's rows, file by file."""
+    for table in _CUT_TABLES:
+        for name in lake.files(table):
+            with fsspec.open(f"{lake.folder(table)}/{name}.parquet", "rb") as file:
+                rows = pl.read_parquet(file)
+            others = rows.filter(pl.col("sample_id") != sample_id)
+            if others.height < rows.height:
+                lake.write(table, others, name=name)
+
+
 def _delete_derived(directory: DataDirectory) -> Iterator[str]:
     """Delete what can be made again; yields what was there."""
     fs, root = fsspec.url_to_fs(directory.lake)
     if fs.exists(root):
         for folder in fs.ls(root, detail=False):
-            if folder.rstrip("/").rsplit("/", 1)[-1] not in _KEPT_TABLES:
+            if folder.rstrip("/").rsplit("/", 1)[-1] not in {*_KEPT_TABLES, *_CUT_TABLES}:
                 fs.rm(folder, recursive=True)
         yield "lake"
     for database in (directory.warehouse, directory.results):

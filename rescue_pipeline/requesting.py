@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from rescue_pipeline.corpus.source import CorpusSource
 from rescue_pipeline.errors import UsageError
-from rescue_pipeline.llm.estimating import Estimate, estimate
+from rescue_pipeline.llm.estimate import Estimate
+from rescue_pipeline.llm.estimating import estimate
 from rescue_pipeline.llm.judges import chosen_judges
 from rescue_pipeline.llm.permission import budget_for, refuse_private, refuse_unpriced
 from rescue_pipeline.llm.registry import ModelEntry, Registry
@@ -25,19 +26,19 @@ class NeedsBudget(UsageError):
     def __init__(self, estimate: Estimate) -> None:
         self.estimate = estimate
         found = ", ".join(dict.fromkeys(line.model for line in estimate.to_pay))
-        super().__init__("these models cost money; nothing was asked", found=found)
+        advice = "permit it with --budget, as shown above; a cheaper start: --limit 10"
+        if estimate.most_usd is None:
+            advice = f"state the price of {', '.join(estimate.unpriced)} in ./models.yaml first (docs/models.md)"
+        super().__init__("these models cost money; nothing was asked", found=found, advice=advice)
 
-    def with_advice(self, argv: Sequence[str]) -> UsageError:
-        """The refusal with what to type: the user's own command, permitted to cost what it can at most."""
+    def command(self, argv: Sequence[str]) -> str | None:
+        """What to type: the user's own command, permitted to cost what it can at most. None without a price."""
         if self.estimate.most_usd is None:
-            advice = f"state the price of {', '.join(self.estimate.unpriced)} in ./models.yaml first (docs/models.md)"
-        else:
-            amount, typed = budget_for(self.estimate.most_usd), ["rescue", *argv[1:]]
-            # `rescue demo` has no options of its own
-            is_demo = typed[1:2] == ["demo"]
-            command = shlex.join(typed)
-            advice = f"RESCUE_BUDGET_USD={amount} {command}" if is_demo else f"{command} --budget {amount}"
-        return UsageError(self.what, found=self.found, advice=advice)
+            return None
+        amount, typed = budget_for(self.estimate.most_usd), shlex.join(["rescue", *argv[1:]])
+        # `rescue demo` has no options of its own
+        is_demo = list(argv[1:2]) == ["demo"]
+        return f"RESCUE_BUDGET_USD={amount} {typed}" if is_demo else f"{typed} --budget {amount}"
 
 
 @dataclass(frozen=True)

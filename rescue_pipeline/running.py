@@ -14,11 +14,12 @@ from rescue_pipeline import datadir, progress
 from rescue_pipeline.corpus.source import CorpusSource
 from rescue_pipeline.datadir import DataDirectory
 from rescue_pipeline.errors import RescueError, UsageError
+from rescue_pipeline.llm.stopping import insisted
 from rescue_pipeline.outcomes import RunOutcome, Scope, costs_of, outcome_of
 from rescue_pipeline.warehouse import open_results, require_free
 
 if TYPE_CHECKING:
-    from rescue_pipeline.llm.estimating import Estimate
+    from rescue_pipeline.llm.estimate import Estimate
     from rescue_pipeline.requesting import RunRequest
 
 
@@ -78,7 +79,8 @@ def run(request: RunRequest, directory: DataDirectory) -> RunOutcome:
             raise
         finally:
             # whatever was answered before an error or Ctrl-C is published; a second Ctrl-C leaves at once
-            launcher.publish()
+            if not insisted.is_set():
+                launcher.publish()
     scope = Scope(request.models, request.modalities, request.tasks, request.protocol)
     outcome = outcome_of(directory, scope, asked, launcher.seconds)
     return replace(outcome, costs=costs_of(directory, run_id), budget_usd=request.budget)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import sysconfig
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -89,3 +91,24 @@ def test_the_checkout_finds_its_own_folders() -> None:
     assert bundle.ASSETS == ROOT / "assets"
     assert bundle.WORKSPACE == ROOT / "workspace.yaml"
     assert (bundle.DBT_PROJECT / "dbt_project.yml").is_file()
+
+
+def test_every_locked_file_has_a_hash() -> None:
+    """A release that was replaced on the index is refused instead of installed."""
+    lock = tomllib.loads((ROOT / "uv.lock").read_text(encoding="utf-8"))
+    packages = [package for package in lock["package"] if "registry" in package["source"]]
+    assert len(packages) > 100
+    for package in packages:
+        files = [*package.get("wheels", []), *([package["sdist"]] if "sdist" in package else [])]
+        assert files, package["name"]
+        assert all(file["hash"].startswith("sha256:") for file in files), package["name"]
+
+
+def test_nothing_that_was_installed_runs_code_whenever_python_starts() -> None:
+    """A poisoned release did so through a .pth file; ours and those of known packages hold paths or are named here."""
+    known = {"distutils-precedence.pth", "coloredlogs.pth", "_virtualenv.pth"}
+    for folder in {Path(sysconfig.get_path(name)) for name in ("purelib", "platlib")}:
+        for file in folder.glob("*.pth"):
+            lines = file.read_text("utf-8").splitlines()
+            runs_code = any(line.startswith(("import ", "import\t")) for line in lines)
+            assert file.name in known or not runs_code, file.name

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rescue_pipeline.audit.explaining import Gap, Subject
 from rescue_pipeline.audit.findings import Finding, place
-from rescue_pipeline.audit.material import SHORTEST, Hidden, granted_cues, runs, turn_texts, words
+from rescue_pipeline.audit.material import Hidden, Runs, granted_cues, runs, words
 
 FOUND = {
     "gold": "words of the gold answer",
@@ -48,18 +48,19 @@ def cause(subject: Subject, gap: Gap) -> str:
 
 def _closest(subject: Subject, gap: Gap) -> str | None:
     """The check of the hidden text that a gap holds most of: annotators quote turns, and turns each other."""
-    near = _new_runs(subject, gap)
-    golds = [("gold", text) for row in subject.asked.instances for text in subject.material.gold_texts(row)]
-    notes = ((_kind(subject, note), note.text) for note in subject.material.hidden(subject.asked.sample_id))
-    shares = [(_share(gap, text, near), -_ORDER.index(kind), kind) for kind, text in (*golds, *notes) if kind in _ORDER]
-    share, _, kind = max(shares, default=(0.0, 0, "gold"))
+    near = runs(_beside(gap)) - subject.granted_runs
+    golds = [text for row in subject.asked.instances for text in subject.material.gold_texts(row)]
+    shares = [("gold", _share(gap, text, runs(text), near)) for text in golds]
+    for note, own in subject.material.hidden_runs(subject.asked.sample_id):
+        if (not own or own & near) and (kind := _kind(subject, note)):
+            shares.append((kind, _share(gap, note.text, own, near)))
+    kind, share = max(shares, key=lambda one: (one[1], -_ORDER.index(one[0])), default=("gold", 0.0))
     return kind if share > 0 else None
 
 
-def _share(gap: Gap, text: str, near: set[tuple[str, ...]]) -> float:
+def _share(gap: Gap, text: str, own: Runs, near: Runs) -> float:
     """How much of a text stands at a gap, 0-1: of its runs of words; of a text too short for a run, all or nothing."""
-    if len(words(text)) >= SHORTEST:
-        own = runs(text)
+    if own:
         return len(own & near) / len(own)
     phrase, said = _phrase(text), _phrase(_shown(gap))
     return float(bool(words(said)) and said in phrase and phrase in _phrase(_beside(gap)))
@@ -83,7 +84,7 @@ def _kind(subject: Subject, note: Hidden) -> str | None:
     spoken = note.field in ("dialogue", "background_dialogue")
     granted = spoken or note.field in granted_cues(subject.condition.modality)
     if note.row_index is None:
-        return "ids"
+        return None  # a file name, which is an id
     if note.row_index in subject.granted:
         return None if granted else "fields"
     if note.row_index >= max(row["row_index"] for row in subject.asked.instances):
@@ -92,14 +93,8 @@ def _kind(subject: Subject, note: Hidden) -> str | None:
 
 
 def _is_foreign(subject: Subject, gap: Gap) -> bool:
-    return any(hash(run) in subject.material.sessions_by_run for run in _new_runs(subject, gap))
-
-
-def _new_runs(subject: Subject, gap: Gap) -> set[tuple[str, ...]]:
-    """The runs of words at a gap, without those that turns of the question hold too."""
-    modality = subject.condition.modality
-    granted = (text for row in subject.granted.values() for text in turn_texts(row, modality))
-    return runs(_beside(gap)) - {run for text in granted for run in runs(text)}
+    near = runs(_beside(gap)) - subject.granted_runs
+    return any(hash(run) in subject.material.sessions_by_run for run in near)
 
 
 def _shown(gap: Gap) -> str:

@@ -12,7 +12,7 @@ from rescue_pipeline.audit.checks import findings_of
 from rescue_pipeline.audit.explaining import Subject
 from rescue_pipeline.audit.findings import BLOCKING
 from rescue_pipeline.audit.independence import Ask, dependence_findings
-from rescue_pipeline.audit.material import CUE_FIELDS, SHORTEST, granted_cues, runs, turn_texts, words
+from rescue_pipeline.audit.material import CUE_FIELDS, SHORTEST, granted_cues, runs, words
 from rescue_pipeline.audit.options import candidate_lists, label_lines
 from rescue_pipeline.llm.exchange import Request
 from rescue_pipeline.llm.workspace import Row
@@ -20,6 +20,8 @@ from rescue_pipeline.llm.workspace import Row
 _SHOWN = {"dialogue", "background_dialogue", *CUE_FIELDS}
 EACH = 3
 """Questions of a task that each leak is planted into."""
+MOST = 8 * EACH
+"""Questions that are tried, as some offer nothing to plant."""
 SESSIONS = 8
 """Sessions that these questions are taken from."""
 
@@ -54,7 +56,7 @@ def run_controls(subjects: Sequence[Subject], corpus: AlteredCorpus, ask: Ask) -
     planted: Counter[str] = Counter()
     seen: Counter[str] = Counter()
     everything = [subject.asked for subject in subjects]
-    for subject in sorted(subjects, key=_place):
+    for subject in sorted(subjects, key=_place)[:MOST]:
         before = Counter(finding.check for finding in findings_of(subject))
         for control in CONTROLS:
             if planted[control.name] < EACH and (request := control.plant(subject, everything)):
@@ -152,7 +154,7 @@ def _noted(subject: Subject, fields: Collection[str]) -> Request | None:
     """What an annotator wrote in one of these fields about a turn that is shown."""
     content = subject.question["content"]
     for note in subject.material.hidden(subject.asked.sample_id):
-        if note.field in fields and note.row_index in subject.granted and _telling(subject, note.text):
+        if note.field in fields and note.row_index in subject.granted and _is_new(subject, note.text):
             return _with_user(subject.asked.request, f"{content}\n{note.text}")
     return None
 
@@ -161,9 +163,8 @@ def _gold_itself(subject: Subject, everything: Sequence[Asked]) -> Request | Non
     """Labels and names may stand in the question anyway; marking one of them is another control."""
     content = subject.question["content"]
     for text in subject.material.gold_texts(subject.asked.instances[0]):
-        granted = {part for row in subject.granted.values() for part in turn_texts(row, subject.condition.modality)}
-        open_answer = subject.condition.spec.key in ("er", "vp", "itp") and text not in granted
-        if (open_answer or text not in content) and (len(words(text)) < SHORTEST or _telling(subject, text)):
+        open_answer = subject.condition.spec.key in ("er", "vp", "itp")
+        if (open_answer or text not in content) and _is_new(subject, text):
             return _with_user(subject.asked.request, f"{content}\n{text}")
     return None
 
@@ -188,12 +189,12 @@ def _marked_option(subject: Subject, everything: Sequence[Asked]) -> Request | N
 
 def _telling(subject: Subject, text: str) -> bool:
     """Whether a text has a run of words that the question's own turns do not have."""
-    return bool(runs(text) - _own_runs(subject))
+    return bool(runs(text) - subject.granted_runs)
 
 
-def _own_runs(subject: Subject) -> set[tuple[str, ...]]:
-    modality = subject.condition.modality
-    return {run for row in subject.granted.values() for text in turn_texts(row, modality) for run in runs(text)}
+def _is_new(subject: Subject, text: str) -> bool:
+    """The same, or a text too short for a run that none of the question's own turns consists of."""
+    return _telling(subject, text) if len(words(text)) >= SHORTEST else text not in subject.granted_texts
 
 
 def _with_user(request: Request, content: str) -> Request:

@@ -18,8 +18,6 @@ _SENTENCE = 5
 """Words of a text that nobody writes twice by chance."""
 _MANY = 7
 """Words in a row that two texts share only when one quotes the other."""
-_MOST_TRIED = 3
-"""Sessions that share most words with an example; where it holds no words, every session is tried."""
 
 
 def example_findings(subject: Subject) -> Iterator[Finding]:
@@ -62,8 +60,8 @@ def _origin(subject: Subject, text: str) -> str | None:
     """The session of another group that an example is made of; None when there is none."""
     material = subject.material
     own_group = material.corpus.sessions[subject.asked.sample_id]["session_group"]
-    likely = material.said_in(text)[:_MOST_TRIED] or list(material.corpus.sessions)
-    for sample_id in likely:
+    # the likely ones first; but in some corpora many sessions share their words, and an example may hold hardly any
+    for sample_id in dict.fromkeys([*material.said_in(text), *material.corpus.sessions]):
         session = material.corpus.sessions[sample_id]
         if session["session_group"] != own_group and not list(_example_gaps(subject, text, sample_id)):
             return sample_id

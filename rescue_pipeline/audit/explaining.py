@@ -17,7 +17,7 @@ from rescue_pipeline.audit.literals import (
     literals_of,
     schema_words,
 )
-from rescue_pipeline.audit.material import Material, turn_texts, window
+from rescue_pipeline.audit.material import Material, Runs, runs, turn_texts, window
 from rescue_pipeline.llm.workspace import Row
 from rescue_pipeline.tasks.people import GROUPS, THERAPIST
 from rescue_pipeline.tasks.spec import Protocol, TaskSpec
@@ -102,8 +102,16 @@ class Subject:
             for instance in self.asked.instances
             for text in self.material.facts(instance, self.condition.spec.facts)
         ]
-        turns = [text for row in self.granted.values() for text in turn_texts(row, self.condition.modality)]
-        return Pieces([*facts, *turns])
+        return Pieces([*facts, *self.granted_texts])
+
+    @property
+    def granted_texts(self) -> list[str]:
+        return [text for row in self.granted.values() for text in turn_texts(row, self.condition.modality)]
+
+    @cached_property
+    def granted_runs(self) -> Runs:
+        """The runs of words that the question may show."""
+        return {run for text in self.granted_texts for run in runs(text)}
 
     @property
     def question(self) -> dict[str, str]:

@@ -42,7 +42,10 @@ def words(text: str) -> list[str]:
     return _WORD.findall(text.casefold())
 
 
-def runs(text: str, length: int = SHORTEST) -> set[tuple[str, ...]]:
+Runs = set[tuple[str, ...]]
+
+
+def runs(text: str, length: int = SHORTEST) -> Runs:
     """Every run of so many words."""
     found = words(text)
     return {tuple(found[at : at + length]) for at in range(len(found) - length + 1)}
@@ -109,7 +112,8 @@ class Material:
     annotations: Mapping[str, Sequence[Hidden]]
     renaming: Callable[[str, Any], Any] = field(default=lambda group, value: value)
     _named_turns: dict[str, Sequence[Row]] = field(default_factory=dict)
-    """Of the session met last: questions come session by session."""
+    _hidden_runs: dict[str, list[tuple[Hidden, Runs]]] = field(default_factory=dict)
+    """Both of the session met last: questions come session by session."""
 
     def named(self, sample_id: str, value: Any) -> Any:
         return self.renaming(self.corpus.sessions[sample_id]["session_group"], value)
@@ -161,6 +165,13 @@ class Material:
                     yield Hidden(at, name, text)
         for note in self.annotations.get(sample_id, ()):
             yield note._replace(text=self.named(sample_id, note.text))
+
+    def hidden_runs(self, sample_id: str) -> list[tuple[Hidden, Runs]]:
+        """The same, each with its runs of words."""
+        if sample_id not in self._hidden_runs:
+            self._hidden_runs.clear()
+            self._hidden_runs[sample_id] = [(note, runs(note.text)) for note in self.hidden(sample_id)]
+        return self._hidden_runs[sample_id]
 
     def gold_texts(self, instance: Row) -> list[str]:
         """The words of the gold answer: the phrase, the viewpoints with their attitudes, the label or the name."""

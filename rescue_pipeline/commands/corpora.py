@@ -103,9 +103,10 @@ def purge(
     yes: Annotated[bool, typer.Option("--yes", help="do not ask whether you are sure")] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Erase a session from the current data directory, for good.
+    """Erase a session, for good.
 
-    It is left out whenever the corpus is loaded again. The corpus's own files are yours to change.
+    From the current data directory; it is left out whenever the corpus is loaded again. The corpus's own files are
+    yours to change.
     """
     from rescue_pipeline.printing import print_purged
     from rescue_pipeline.purging import purge as erase

@@ -142,7 +142,9 @@ def _run(
             outcome = running.run(request, directory)
     except NeedsBudget as refusal:
         print_estimate(refusal.estimate)
-        raise refusal.with_advice(sys.argv) from None
+        if command := refusal.command(sys.argv):
+            console.out.print(f"\nto run it:\n{command}")  # on one line however long: it is there to be copied
+        raise
     finish(outcome)
 
 

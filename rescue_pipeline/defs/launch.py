@@ -17,6 +17,7 @@ from rescue_pipeline.datadir import current
 from rescue_pipeline.defs.failures import explained
 from rescue_pipeline.defs.instance import PROCESS_TAG, end_dead_runs, this_process
 from rescue_pipeline.defs.partitions import add_models, partition_key
+from rescue_pipeline.llm.stopping import insisted
 from rescue_pipeline.schemas import JUDGED_TASKS
 from rescue_pipeline.schemas.predictions import MODALITIES
 
@@ -62,7 +63,12 @@ class Launcher:
     ) -> list[dict[str, Any]]:
         """Ask, parse and judge; returns what the responses of each partition came to, per task."""
         per_task = [f"{table}_{task}" for task in options["tasks"] for table in ("responses", "answers")]
-        results = self._run_partitions(["plan", *per_task, *_judged(options)], models, modalities, options)
+        try:
+            results = self._run_partitions(["plan", *per_task, *_judged(options)], models, modalities, options)
+        except KeyboardInterrupt:
+            if not insisted.is_set():  # what came back before the stop is to be read and scored
+                self._run_partitions([f"answers_{task}" for task in options["tasks"]], models, modalities, options)
+            raise
         return [report for result in results for report in _asked(result)]
 
     def judge(self, models: Sequence[str], modalities: Sequence[str], options: Mapping[str, Any]) -> None:

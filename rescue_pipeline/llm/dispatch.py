@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -85,6 +86,8 @@ class _Dispatcher:
         self._endpoints: dict[tuple[str, str | None], Endpoint] = {}
         self._clients: dict[str, Client] = {}
         self._places: dict[str, asyncio.Semaphore] = {}
+        self._committed: deque[tuple[asyncio.Future[None], RescueError | None]] = deque()
+        self._told = False
 
     async def run(self) -> None:
         """Ask everything, or what a signal leaves time for."""
@@ -143,20 +146,27 @@ class _Dispatcher:
         stored: asyncio.Future[None] = loop.create_future()
         record = {"request_id": question.request_id, **assignment.identity(question), **vars(reply)}
 
-        def resolve(failure: RescueError | None) -> None:
+        def committed(failure: RescueError | None) -> None:
+            self._committed.append((stored, failure))
+            if not self._told:  # many are committed at once: the loop is woken once
+                self._told = True
+                with contextlib.suppress(RuntimeError):  # interrupted: the loop is gone
+                    loop.call_soon_threadsafe(self._resolve)
+
+        self.journal.append(assignment.stream(question.task), record, committed)
+        return stored
+
+    def _resolve(self) -> None:
+        """Let the workers whose replies are on the disk go on."""
+        self._told = False  # before the queue is emptied: what comes from now on is told anew
+        while self._committed:
+            stored, failure = self._committed.popleft()
             if stored.done():
-                return  # the worker was interrupted; the record is safe all the same
+                continue  # the worker was interrupted; the record is safe all the same
             if failure is None:
                 stored.set_result(None)
             else:
                 stored.set_exception(failure)
-
-        def committed(failure: RescueError | None) -> None:
-            with contextlib.suppress(RuntimeError):  # interrupted: the loop is gone
-                loop.call_soon_threadsafe(resolve, failure)
-
-        self.journal.append(assignment.stream(question.task), record, committed)
-        return stored
 
     def _count(self, assignment: Assignment[Any], question: Asked, reply: Reply) -> None:
         assignment.tallies[question.task].add(reply, assignment.size(question))

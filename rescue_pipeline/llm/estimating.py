@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
 from rescue_pipeline.llm.asking import open_work
 from rescue_pipeline.llm.bench import Bench, Verdicts
@@ -18,6 +18,7 @@ from rescue_pipeline.llm.controls import (
     partition_of,
     repeat_verdicts,
 )
+from rescue_pipeline.llm.estimate import Estimate, Line, merged_lines, scaled
 from rescue_pipeline.llm.experience import ENOUGH, Experience, Pace, Purpose
 from rescue_pipeline.llm.forecast import Forecast, forecast, forecasts, total
 from rescue_pipeline.llm.judges import chosen_judges
@@ -29,54 +30,6 @@ from rescue_pipeline.schemas import JUDGED_TASKS
 _RUN = "estimate"
 _JUDGE_SAMPLE = 50
 """Prompts of a judge that stand for all of a task: the answers they will quote are not there yet."""
-
-
-@dataclass(frozen=True)
-class Line:
-    """One model asked, purpose and task, all partitions together. full: as if nothing were answered yet."""
-
-    model: str
-    purpose: Purpose
-    task: str
-    planned: int
-    remaining: int
-    prompt_tokens: int
-    completion_tokens: int
-    cost_usd: float | None
-    most_usd: float | None
-    full_cost_usd: float | None
-    seconds: float
-    pace: str
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """paid: the models among them that need a budget. unpriced: those among these whose price nobody stated."""
-
-    lines: list[Line]
-    paid: list[str]
-    unpriced: list[str] = field(default_factory=list)
-
-    @property
-    def to_pay(self) -> list[Line]:
-        """What is still to be asked of paid models."""
-        return [line for line in self.lines if line.model in self.paid and line.remaining]
-
-    @property
-    def most_usd(self) -> float | None:
-        return total(line.most_usd for line in self.to_pay)
-
-    @property
-    def seconds(self) -> float:
-        """All models answer side by side, and so do all judges, after them."""
-        return sum(self._slowest(purpose) for purpose in ("answer", "judge"))
-
-    def _slowest(self, purpose: str) -> float:
-        spent: dict[str, float] = defaultdict(float)
-        for line in self.lines:
-            if line.purpose == purpose:
-                spent[line.model] += line.seconds
-        return max(spent.values(), default=0.0)
 
 
 def estimate(
@@ -107,7 +60,7 @@ def estimate(
         entries = {line.model: workspace.registry.get(line.model) for line in teller.lines}
         paid = [model for model, entry in entries.items() if entry.is_paid]
         unpriced = [line.model for line in teller.lines if line.model in paid and line.cost_usd is None]
-        return Estimate(_merged(teller.lines), paid, list(dict.fromkeys(unpriced)))
+        return Estimate(merged_lines(teller.lines), paid, list(dict.fromkeys(unpriced)))
 
 
 def expected_cost(
@@ -185,7 +138,7 @@ class _Teller:
         known = [verdict.answer for part in judged.values() for verdict in part[task]]
         sample = map(bench.request, _judge_sample(self.workspace, task, known))
         one = forecast(bench.entry, "judge", task, partition_of(bench.entry), sample, self.experience)
-        self._add(_scaled(one, remaining), _scaled(one, expected), expected)
+        self._add(scaled(one, remaining), scaled(one, expected), expected)
 
     def _done(self, bench: Bench, judged: Mapping[Partition, Verdicts], sampling: Sampling) -> int:
         """How many of the judge's requests have a final response."""
@@ -224,37 +177,3 @@ def _judge_sample(workspace: Workspace, task: str, answers: Sequence[Row]) -> li
     if len(answers) >= _JUDGE_SAMPLE:
         return list(answers[:_JUDGE_SAMPLE])
     return [row for row in control_answers(workspace.corpus, task, _JUDGE_SAMPLE) if row["control"] == "gold"]
-
-
-def _scaled(sample: Forecast, requests: int) -> Forecast:
-    """The forecast of so many requests like those of the sample."""
-    share = requests / sample.requests if sample.requests else 0.0
-    return replace(
-        sample,
-        requests=requests,
-        prompt_tokens=round(sample.prompt_tokens * share),
-        completion_tokens=round(sample.completion_tokens * share),
-        cost_usd=None if sample.cost_usd is None else sample.cost_usd * share,
-        most_usd=None if sample.most_usd is None else sample.most_usd * share,
-    )
-
-
-def _merged(lines: Sequence[Line]) -> list[Line]:
-    """The partitions of a model, purpose and task added up, in the order of their first line."""
-    parts: dict[tuple[str, str, str], list[Line]] = defaultdict(list)
-    for line in lines:
-        parts[line.model, line.purpose, line.task].append(line)
-    return [
-        replace(
-            same[0],
-            planned=sum(line.planned for line in same),
-            remaining=sum(line.remaining for line in same),
-            prompt_tokens=sum(line.prompt_tokens for line in same),
-            completion_tokens=sum(line.completion_tokens for line in same),
-            cost_usd=total(line.cost_usd for line in same),
-            most_usd=total(line.most_usd for line in same),
-            full_cost_usd=total(line.full_cost_usd for line in same),
-            seconds=sum(line.seconds for line in same),
-        )
-        for same in parts.values()
-    ]

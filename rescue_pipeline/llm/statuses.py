@@ -49,10 +49,6 @@ _FORM = {
 _FORM_CODES = frozenset({400, 415, 422, 501})
 _NOBODY = frozenset({"ConnectError", "ConnectTimeout", "ClientConnectorError", "ConnectionRefusedError", "gaierror"})
 _DEEPEST_CAUSE = 10
-_LEAST_READ = 0.75
-"""Of the tokens we count: other vendors' tokenizers make at most a few per cent fewer of English talk."""
-_SHORTEST_CUT = 1800
-"""Tokens; no server cuts a shorter prompt, and in a short one the chat template weighs more."""
 _NEARLY_ALL = 0.95
 """Of the completion spent on reasoning."""
 _UNKNOWN_PROVIDER = re.compile(r"LLM Provider NOT provided", re.IGNORECASE)
@@ -95,22 +91,6 @@ class Verdict:
     content: str | None
     finish_reason: str | None
     truncated_in: str | None = None
-
-
-def too_long(prompt_tokens: int | None, answer_tokens: int, context_tokens: int | None) -> Failure | None:
-    """Whether a question is known not to fit before it is sent."""
-    if prompt_tokens is None or context_tokens is None or prompt_tokens + answer_tokens <= context_tokens:
-        return None
-    text = f"prompt {prompt_tokens} and answer {answer_tokens} tokens do not fit into {context_tokens}; not sent"
-    return Failure("over_context", "too long", text, unread=True)
-
-
-def cut_prompt(reported_tokens: int | None, counted_tokens: int) -> Failure | None:
-    """Whether the server read much less than was sent: some cut a prompt that is too long and say nothing."""
-    if reported_tokens is None or counted_tokens < _SHORTEST_CUT or reported_tokens >= _LEAST_READ * counted_tokens:
-        return None
-    text = f"the server read {reported_tokens} of about {counted_tokens} tokens: it cut the prompt"
-    return Failure("over_context", "cut prompt", text)
 
 
 class MalformedReply(Exception):

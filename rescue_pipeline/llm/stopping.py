@@ -14,6 +14,10 @@ GRACE_SECONDS = 20.0
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
+insisted = threading.Event()
+"""Set once a second signal has come: whoever sent it waits for nothing more, nor for what could be published."""
+
+
 class Interruption:
     """The signals while questions are asked. Whoever handled them before (Dagster, Python) does so again afterwards."""
 
@@ -57,6 +61,7 @@ class Interruption:
             if self._stop is not None:
                 self._stop()
         else:
+            insisted.set()
             self._pass_on(number, frame)
 
     def _pass_on(self, number: int, frame: FrameType | None) -> None:

@@ -61,7 +61,7 @@ def _sentences(rows: Rows) -> list[str]:
     leaks = [row for row in rows if row["blocking"] and not row["passed"]]
     found = sum(row["n_findings"] for row in leaks)
     first = f"{counted(requests, 'request was', 'requests were')} taken apart: "
-    first += f"{counted(found, 'leak')} that no protocol declares." if leaks else "no leak that no protocol declares."
+    first += f"{counted(found, 'leak')} that no protocol declares." if leaks else "no leak beyond what is declared."
     return [first, *_declared(rows), *_warnings(rows)]
 
 

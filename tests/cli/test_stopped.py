@@ -37,7 +37,7 @@ def test_sigterm_ends_a_run_as_gracefully_as_ctrl_c(tmp_path: Path) -> None:
         command = [RESCUE, "run", "--corpus", str(DEMO_CORPUS), "--models", "made", "--tasks", "itp"]
         environment = {**os.environ, "RESCUE_MODELS_FILE": str(models), "RESCUE_DATA_DIR": str(data)}
         process = subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True)
-        assert enough.wait(timeout=240)
+        assert enough.wait(timeout=240), process.communicate(timeout=10)
         process.send_signal(signal.SIGTERM)
         _, said = process.communicate(timeout=240)
         sent = len(server.requests)

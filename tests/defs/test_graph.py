@@ -11,6 +11,9 @@ from rescue_pipeline.defs.automation import ANSWER, PREPARE, PUBLISH
 
 STAGES = {"ingest", "transform", "predict", "judge", "score", "report"}
 
+ON_THE_SIDE = {"lake/audit", "lake/audit_findings", "lake/estimates"}
+"""Tables that come with another one's step (a check's outcome, what asking is to cost) and have none of their own."""
+
 
 class Declared:
     """The definitions, loaded when the first test needs them: that may mean parsing the dbt project."""
@@ -58,7 +61,7 @@ def test_asset_keys_are_schema_and_table(declared: Declared) -> None:
 def test_three_jobs_hold_every_asset_once(declared: Declared) -> None:
     parts = [declared.keys(PREPARE), declared.keys(ANSWER), declared.keys(PUBLISH)]
     assert sum(map(len, parts)) == len(set.union(*parts))
-    assert set.union(*parts) == set(declared.specs)
+    assert set.union(*parts) == set(declared.specs) - ON_THE_SIDE
 
 
 def test_nothing_that_can_cost_money_starts_by_itself(declared: Declared) -> None:
@@ -83,7 +86,7 @@ def test_only_the_sensors_that_cost_nothing_are_on(declared: Declared) -> None:
 
 def test_every_table_that_python_writes_to_the_lake_carries_its_contract(declared: Declared) -> None:
     contracts = {check.removesuffix(":contract") for check in declared.checks if check.endswith(":contract")}
-    assert contracts == {key for key in declared.specs if key.startswith("lake/")}
+    assert contracts == {key for key in declared.specs if key.startswith("lake/")} - ON_THE_SIDE
 
 
 def test_every_gate_of_money_or_truth_blocks(declared: Declared) -> None:

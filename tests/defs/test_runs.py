@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -101,15 +102,30 @@ def test_options_that_leave_a_task_out_keep_it_from_being_asked(pipeline: Pipeli
     assert {Path(file).parts[0] for file in pipeline.journal() if "majority" in file} == {"responses_itp"}
 
 
-def test_a_model_that_costs_money_is_not_asked_unless_the_options_say_so(
+def test_a_model_elsewhere_is_asked_neither_about_private_sessions_nor_without_a_budget(
     pipeline: Pipeline, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     models = tmp_path / "models.yaml"
     models.write_text("models:\n  - {id: paid, litellm: openai/paid, price: {input: 1, output: 1}}\n")
     monkeypatch.setenv("RESCUE_MODELS_FILE", str(models))
-    refused = pipeline.answer("paid")
-    assert not refused.success
+    assert "these sessions are private" in failure_of(pipeline.answer("paid", budget_usd=1.0))
+    corpus = Path(json.loads(pipeline.directory.corpus_file.read_text())["path"])
+    declaration = corpus.with_name("corpus.yaml")
+    declaration.write_text("consent: ethics board 2026-17\n")
+    try:
+        refused = pipeline.answer("paid")
+    finally:
+        declaration.unlink()
+    assert "these models cost money" in failure_of(refused)
+    assert "budget_usd" in failure_of(refused)
+    # what it would cost stands beside the plan, before anybody materializes the responses
+    assert metadata(refused, "lake/plan")["expected_cost_usd"] > 0
     assert not any("paid" in file for file in pipeline.journal())
+
+
+def failure_of(result: dg.ExecuteInProcessResult) -> str:
+    assert not result.success
+    return " ".join(str(event.event_specific_data) for event in result.all_events if event.is_step_failure)
 
 
 def test_asking_needs_no_warehouse(pipeline: Pipeline) -> None:

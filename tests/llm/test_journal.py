@@ -136,6 +136,14 @@ def test_a_full_disk_stops_the_journal_and_says_so(tmp_path: Path, lake: Lake, m
     assert [str(error) for error in told] == [str(journal._failure)]
 
 
+def test_a_segment_written_before_a_column_was_added_is_sealed_with_nulls_there(tmp_path: Path, lake: Lake) -> None:
+    assert not {"counted_tokens", "truncated_in", "run_id"} & record(1).keys()
+    with Journal(tmp_path, lake) as journal:
+        journal.append(STREAM, record(1), lambda _failure: None)
+    row = lake.read("responses_er", Responses).row(0, named=True)
+    assert (row["counted_tokens"], row["truncated_in"], row["run_id"]) == (None, None, None)
+
+
 def test_half_a_surrogate_pair_is_stored(tmp_path: Path, lake: Lake) -> None:
     with Journal(tmp_path, lake) as journal:
         journal.append(STREAM, record(1, content="cut \ud83d"), lambda _failure: None)

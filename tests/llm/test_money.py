@@ -15,7 +15,8 @@ from rescue_pipeline.llm import Workspace
 from rescue_pipeline.llm.answering import parse_partition
 from rescue_pipeline.llm.asking import ask_partitions
 from rescue_pipeline.llm.budget import Spending
-from rescue_pipeline.llm.estimating import Estimate, estimate, expected_cost
+from rescue_pipeline.llm.estimate import Estimate
+from rescue_pipeline.llm.estimating import estimate, expected_cost
 from rescue_pipeline.llm.forecast import total
 from rescue_pipeline.llm.judges import judge_partitions
 from rescue_pipeline.llm.permission import budget_for

@@ -100,9 +100,7 @@ def test_a_question_asked_twice_is_one_question_of_the_leaderboard(published: Db
 def test_what_repeats_differ_by_is_published_where_there_are_any(published: Dbt) -> None:
     spread = of(table(published, "results.epoch_spread"), scenario="both")
     columns = ("model", "protocol", "metric", "mean_deviation", "share_differing", "n", "n_repeats")
-    assert spread.select(columns).rows() == [
-        ("repeated", "epochs-2", "accuracy", pytest.approx(0.5**0.5), 1.0, 2, 2)
-    ]
+    assert spread.select(columns).rows() == [("repeated", "epochs-2", "accuracy", pytest.approx(0.5**0.5), 1.0, 2, 2)]
 
 
 def test_a_protocol_is_published_with_its_difference_to_clean(published: Dbt) -> None:
