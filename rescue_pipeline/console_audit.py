@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rescue_pipeline import console
-from rescue_pipeline.audit.auditing import ConditionAudit
+from rescue_pipeline.audit.outcomes import ConditionAudit
 
 MOST_LINES = 10
 """Findings shown of each check of a condition."""

@@ -6,11 +6,9 @@ another model nor another run repeats it.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -18,77 +16,23 @@ from rescue_pipeline import audit as package
 from rescue_pipeline import llm, progress, tasks
 from rescue_pipeline.audit.asked import AlteredCorpus, Asked, renderer
 from rescue_pipeline.audit.checks import findings_of
-from rescue_pipeline.audit.controls import control_sessions, described, run_controls
+from rescue_pipeline.audit.controls import control_sessions, run_controls
 from rescue_pipeline.audit.examples import template_findings
 from rescue_pipeline.audit.explaining import Condition, Subject
-from rescue_pipeline.audit.findings import CHECKS, WARNING, Finding
 from rescue_pipeline.audit.independence import dependence_findings
 from rescue_pipeline.audit.material import Hidden, Material
-from rescue_pipeline.audit.probe import ProbeResult, Trait, probe, trait
+from rescue_pipeline.audit.outcomes import ConditionAudit, Look, Scope, outcome, store, stored
+from rescue_pipeline.audit.probe import trait
 from rescue_pipeline.errors import RescueError, UsageError
 from rescue_pipeline.llm.planning import select
 from rescue_pipeline.llm.rendering import Batch, Renderer
 from rescue_pipeline.llm.workspace import Workspace, known_tasks
-from rescue_pipeline.schemas import Annotations, Audit, AuditFindings, check_table
+from rescue_pipeline.schemas import Annotations
 from rescue_pipeline.tasks.spec import Protocol, load_protocol, load_tasks, question_version
 from rescue_pipeline.tasks.templates import sha256_of
 
-KEPT_FINDINGS = 50
-"""Of each check; the number of all is kept beside them."""
 MOST_REQUESTS = 5_000
 """Of a task in a modality; a larger corpus is audited on a fixed sample of its questions."""
-
-
-@dataclass(frozen=True)
-class Scope:
-    """One condition of one corpus version."""
-
-    corpus_id: str
-    corpus_version: str
-    protocol: str
-    modality: str
-    task: str
-
-    @property
-    def levels(self) -> dict[str, str]:
-        """The folder levels below the audit's tables."""
-        return {"protocol": self.protocol, "modality": self.modality, "task": self.task}
-
-    @property
-    def columns(self) -> dict[str, str]:
-        return {"corpus_id": self.corpus_id, "corpus_version": self.corpus_version, **self.levels}
-
-
-@dataclass(frozen=True)
-class ConditionAudit:
-    """The outcome: one row per check as in lake/audit, and the first findings as in lake/audit_findings."""
-
-    scope: Scope
-    checks: list[dict[str, Any]]
-    findings: list[dict[str, Any]]
-    reused: bool = False
-
-    @property
-    def leaks(self) -> list[dict[str, Any]]:
-        """The blocking checks that failed and that the protocol does not declare."""
-        return [check for check in self.checks if check["blocking"] and not check["passed"]]
-
-
-@dataclass
-class _Look:
-    """What one pass over the requests of a condition brings together."""
-
-    n: int = 0
-    counts: Counter[str] = field(default_factory=Counter)
-    findings: dict[str, list[Finding]] = field(default_factory=lambda: defaultdict(list))
-    traits: list[Trait] = field(default_factory=list)
-    kept: list[Subject] = field(default_factory=list)
-
-    def note(self, findings: Iterable[Finding]) -> None:
-        for finding in findings:
-            self.counts[finding.check] += 1
-            if len(self.findings[finding.check]) < KEPT_FINDINGS:
-                self.findings[finding.check].append(finding)
 
 
 def audit(
@@ -110,11 +54,11 @@ def audit(
     audits: list[ConditionAudit] = []
     material: Material | None = None
     for done, scope in enumerate(scopes, start=1):
-        outcome = _stored(workspace, scope)
-        if outcome is None:
+        one = stored(workspace, scope, audit_version(scope.task, protocol))
+        if one is None:
             material = material or material_of(workspace, declared)
-            outcome = _store(workspace, _audited(workspace, scope, declared, material))
-        audits.append(outcome)
+            one = store(workspace, _audited(workspace, scope, declared, material))
+        audits.append(one)
         progress.report(f"auditing protocol {protocol}", done, len(scopes))
     return audits
 
@@ -158,7 +102,7 @@ def _audited(workspace: Workspace, scope: Scope, protocol: Protocol, material: M
         renderer(workspace, scope.modality, scope.protocol, workspace.corpus) as asking,
         renderer(workspace, scope.modality, scope.protocol, altered) as altering,
     ):
-        look, batches = _Look(), _batches(asking, scope.task)
+        look, batches = Look(), _batches(asking, scope.task)
         _settle(altering, batches)
         look.note(template_findings(condition, material, [batch[0] for batch in batches]))
         sessions = control_sessions(list({batch[0]["sample_id"] for batch in batches}))
@@ -170,10 +114,7 @@ def _audited(workspace: Workspace, scope: Scope, protocol: Protocol, material: M
             look.traits += [trait(subject, instance) for instance in batch]
             look.kept += [subject] if subject.asked.sample_id in sessions else []
         controls = run_controls(look.kept, altered, lambda rows: altering.request(*rows))
-    rows = list(_check_rows(scope, look, protocol, audit_version(scope.task, scope.protocol)))
-    rows.append(_row(rows[0], "controls", sum(controls.planted.values()), len(controls.blind_to), described(controls)))
-    rows.append(_structure_row(rows[0], probe(look.traits)))
-    return ConditionAudit(scope, rows, list(_finding_rows(scope, look)))
+    return outcome(scope, look, controls, protocol, audit_version(scope.task, scope.protocol))
 
 
 def _settle(altering: Renderer, batches: Sequence[Batch]) -> None:
@@ -189,68 +130,3 @@ def _batches(asking: Renderer, task: str) -> list[Batch]:
         return batches
     chosen = {row["instance_id"] for row in select(instances, MOST_REQUESTS)}
     return [batch for batch in batches if any(row["instance_id"] in chosen for row in batch)]
-
-
-def _check_rows(scope: Scope, look: _Look, protocol: Protocol, version: str) -> Iterator[dict[str, Any]]:
-    for check in CHECKS:
-        if check not in ("controls", "structure"):
-            found, declared = look.counts[check], check in protocol.leaks
-            yield {
-                **scope.columns,
-                "check_name": check,
-                "audit_version": version,
-                "blocking": True,
-                "declared": declared,
-                "passed": declared or not found,
-                "n_requests": look.n,
-                "n_findings": found,
-                "score": None,
-                "chance": None,
-                "p_value": None,
-                "detail": _detail(found, declared),
-            }
-
-
-def _detail(found: int, declared: bool) -> str:
-    if declared:
-        return "declared by the protocol, and found" if found else "declared by the protocol, but not found"
-    return "" if not found else "the findings name question and place"
-
-
-def _row(like: dict[str, Any], check: str, n: int, found: int, detail: str) -> dict[str, Any]:
-    changed = {"check_name": check, "declared": False, "passed": not found, "n_requests": n, "n_findings": found}
-    return {**like, **changed, "blocking": check not in WARNING, "detail": detail}
-
-
-def _structure_row(like: dict[str, Any], result: ProbeResult) -> dict[str, Any]:
-    detail = "too few questions, groups or classes to try" if result.score is None else ""
-    if result.warns:
-        detail = "structure predicts the gold better than chance across session groups"
-    row = _row(like, "structure", result.n, int(result.warns), detail)
-    return {**row, "score": result.score, "chance": result.chance, "p_value": result.p_value}
-
-
-def _finding_rows(scope: Scope, look: _Look) -> Iterator[dict[str, Any]]:
-    for check, findings in look.findings.items():
-        for finding in findings:
-            where = {"instance_id": finding.instance_id, "place": finding.place, "found": finding.found}
-            yield {**scope.columns, "check_name": check, **where}
-
-
-def _stored(workspace: Workspace, scope: Scope) -> ConditionAudit | None:
-    """The outcome as it was kept, if nothing that it depends on has changed since."""
-    wanted = pl.col("corpus_version") == scope.corpus_version
-    rows = workspace.lake.read("audit", Audit, partition=scope.levels).filter(wanted)
-    if rows.is_empty() or set(rows["audit_version"]) != {audit_version(scope.task, scope.protocol)}:
-        return None
-    findings = workspace.lake.read("audit_findings", AuditFindings, partition=scope.levels).filter(wanted)
-    return ConditionAudit(scope, rows.to_dicts(), findings.to_dicts(), reused=True)
-
-
-def _store(workspace: Workspace, done: ConditionAudit) -> ConditionAudit:
-    """Keep the outcome; its findings first, so that an outcome never stands without them."""
-    for table, rows, schema in (("audit_findings", done.findings, AuditFindings), ("audit", done.checks, Audit)):
-        frame = pl.DataFrame(rows, schema=schema.empty().schema, strict=False)
-        name = done.scope.corpus_version
-        workspace.lake.write(table, check_table(frame, schema, table), partition=done.scope.levels, name=name)
-    return done

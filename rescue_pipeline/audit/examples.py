@@ -27,13 +27,24 @@ def example_findings(subject: Subject) -> Iterator[Finding]:
         found = f"{len(between)} messages of examples, the protocol has {2 * subject.condition.protocol.few_shot}"
         yield Finding("gold_example", subject.instance_id, "messages before the question", found)
     for question, answer in zip(between[::2], between[1::2], strict=False):
-        origin = _origin(subject, question["content"])
-        if origin is None:
-            where = place("example", question["content"], 0, subject.condition.literals)
-            yield Finding("gold_example", subject.instance_id, where, "an example that no other session group explains")
-        else:
-            known = _answer_pieces(subject, origin)
-            yield from gap_findings(subject, message_gaps("example", answer["content"], [known]))
+        yield from _one_example(subject, question["content"], answer["content"])
+
+
+def _one_example(subject: Subject, question: str, answer: str) -> Iterator[Finding]:
+    """Some session of another group must explain the question and its answer; several may explain the question."""
+    unanswered: list[Gap] | None = None
+    for sample_id in _other_sessions(subject, question):
+        if not any(_question_gaps(subject, question, sample_id)):
+            known = _answer_pieces(subject, sample_id)
+            left = list(message_gaps("example", answer, [known]))
+            if not left:
+                return
+            unanswered = unanswered or left
+    if unanswered is None:
+        where = place("example", question, 0, subject.condition.literals)
+        yield Finding("gold_example", subject.instance_id, where, "an example that no other session group explains")
+    else:
+        yield from gap_findings(subject, iter(unanswered))
 
 
 def template_findings(condition: Condition, material: Material, instances: Sequence[Row]) -> Iterator[Finding]:
@@ -56,19 +67,16 @@ def _is_quoted(text: str, literal: str, said: str) -> bool:
     return bool(runs(text, _MANY) & runs(literal, _MANY))
 
 
-def _origin(subject: Subject, text: str) -> str | None:
-    """The session of another group that an example is made of; None when there is none."""
+def _other_sessions(subject: Subject, text: str) -> Iterator[str]:
+    """The sessions of other groups, first those that share words with an example; it may hold hardly any."""
     material = subject.material
     own_group = material.corpus.sessions[subject.asked.sample_id]["session_group"]
-    # the likely ones first; but in some corpora many sessions share their words, and an example may hold hardly any
     for sample_id in dict.fromkeys([*material.said_in(text), *material.corpus.sessions]):
-        session = material.corpus.sessions[sample_id]
-        if session["session_group"] != own_group and not list(_example_gaps(subject, text, sample_id)):
-            return sample_id
-    return None
+        if material.corpus.sessions[sample_id]["session_group"] != own_group:
+            yield sample_id
 
 
-def _example_gaps(subject: Subject, text: str, sample_id: str) -> Iterator[Gap]:
+def _question_gaps(subject: Subject, text: str, sample_id: str) -> Iterator[Gap]:
     condition = subject.condition
     turns = [part for row in subject.material.turns(sample_id) for part in turn_texts(row, condition.modality)]
     facts = [

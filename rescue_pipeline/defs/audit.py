@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 
 import dagster as dg
 
-from rescue_pipeline.audit.auditing import ConditionAudit, audit
+from rescue_pipeline.audit.auditing import audit
+from rescue_pipeline.audit.outcomes import ConditionAudit
 from rescue_pipeline.defs.policies import OWNERS
 from rescue_pipeline.defs.resources import RunOptions
 from rescue_pipeline.errors import RescueError

@@ -10,7 +10,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from rescue_pipeline.audit.auditing import ConditionAudit, audit
+from rescue_pipeline.audit.auditing import audit
+from rescue_pipeline.audit.outcomes import ConditionAudit
 from rescue_pipeline.llm import rendering
 from rescue_pipeline.llm.workspace import Workspace
 from rescue_pipeline.schemas import Annotations, check_table

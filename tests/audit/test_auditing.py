@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 from rescue_pipeline.audit import auditing
+from rescue_pipeline.audit.findings import CHECKS
 from rescue_pipeline.errors import RescueError, UsageError
 from rescue_pipeline.llm import rendering
 from rescue_pipeline.llm.workspace import Workspace
@@ -192,7 +193,7 @@ def test_the_outcome_is_kept_in_the_lake_by_corpus_version_protocol_modality_and
     plant(monkeypatch, f"itp:{SESSION}:5", next_turn)
     one = audit_of(workspace, "itp")
     kept = workspace.lake.read("audit", Audit)
-    assert set(kept["check_name"]) == set(auditing.CHECKS)
+    assert set(kept["check_name"]) == set(CHECKS)
     assert kept.select("protocol", "modality", "task").unique().rows() == [("clean", "dialogue", "itp")]
     findings = workspace.lake.read("audit_findings", AuditFindings)
     assert findings.height == len(one.findings) > 0
