@@ -11,6 +11,7 @@ from rescue_pipeline.datadir import DataDirectory
 from rescue_pipeline.report.formatting import metric_format
 from rescue_pipeline.report.scores import SAME_VENDOR
 from rescue_pipeline.report.trust import hints, newest
+from rescue_pipeline.report.wording import protocol_label
 from rescue_pipeline.warehouse import open_results
 
 Row = dict[str, Any]
@@ -78,7 +79,7 @@ def print_rows(rows: Sequence[Row]) -> None:
 
 
 def _part(row: Row) -> str:
-    return f"protocol {row['protocol']}, {row['modality']}"
+    return f"{protocol_label(row['protocol'])}, {row['modality']}"
 
 
 def _name(row: Row, part: Sequence[Row]) -> str:

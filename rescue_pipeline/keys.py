@@ -29,8 +29,13 @@ def known_secrets() -> set[str]:
     return {
         value
         for name, value in named
-        if value and _KEY_VARIABLE.search(name) and len(value) >= _SHORTEST_SECRET and not value.isalpha()
+        if value and _KEY_VARIABLE.search(name) and is_tellable(value)
     }
+
+
+def is_tellable(value: str) -> bool:
+    """Whether a key can be told from plain words: `none` or `local`, as some servers want, occurs in any text."""
+    return len(value) >= _SHORTEST_SECRET and not value.isalpha()
 
 
 def _dotenv() -> Mapping[str, str | None]:

@@ -12,11 +12,12 @@ from rescue_pipeline.doctoring import Finding
 from rescue_pipeline.llm.checking import ModelCheck
 from rescue_pipeline.llm.prices import pinned_prices
 from rescue_pipeline.llm.registry import ModelEntry, Registry
-from rescue_pipeline.outcomes import ModelOutcome, RunOutcome
+from rescue_pipeline.outcomes import JudgeOutcome, ModelOutcome, RunOutcome
 from rescue_pipeline.purging import Purged
 from rescue_pipeline.report.formatting import counted
 
 MOST_LINES = 10
+READABLE_QUERY = "select model, itp_f1, complete from results.leaderboard where scenario = 'both'"
 MOST_REJECTS = 50
 RESEARCH_ONLY = "For research only: never for clinical use, and no judgement of any person."
 
@@ -26,6 +27,9 @@ def print_outcome(outcome: RunOutcome) -> None:
     console.out.print()
     for model in outcome.models:
         console.out.print(_model_line(model))
+    for judge in outcome.judges:
+        if not judge.is_complete:
+            console.out.print(_judge_line(judge))
     for line in cost_lines(outcome):
         console.out.print(console.wrapped(line, 2))
     for line in outcome.bad_lines[:MOST_LINES]:
@@ -42,8 +46,8 @@ def print_outcome(outcome: RunOutcome) -> None:
 
 
 def _next(outcome: RunOutcome) -> Iterator[tuple[str, str]]:
-    table = "raw.rejects" if outcome.rejected else "results.leaderboard"
-    yield "tables", f'rescue sql "select * from {table}"'
+    query = "select * from raw.rejects" if outcome.rejected else READABLE_QUERY
+    yield "tables", f'rescue sql "{query}"'
     yield "graph", "rescue ui"
 
 
@@ -56,8 +60,24 @@ def _model_line(model: ModelOutcome) -> str:
         f"{model.reused} reused",
         *failures,
     ]
-    line = console.wrapped(f"{model.model}: {', '.join(parts)}", 2)
-    return f"{line}\n  stopped: {console.wrapped(model.stopped, 11)}" if model.stopped else line
+    lines = [console.wrapped(f"{model.model}: {', '.join(parts)}", 2), *_stopped(model.stopped)]
+    if model.failure:
+        lines.append(f"  most frequent error: {console.wrapped(model.failure, 4)}")
+        lines.append(f"  next: rescue models check {model.model}")
+    return "\n".join(lines)
+
+
+def _judge_line(judge: JudgeOutcome) -> str:
+    gaps = ", ".join(f"{n} {status}" for status, n in sorted(judge.by_status.items()) if status != "ok")
+    missing = (
+        f"{judge.missing} of {counted(judge.planned, 'judgement')} missing ({gaps})" if gaps else "controls missing"
+    )
+    lines = [console.wrapped(f"{judge.judge} as judge: {missing}", 2), *_stopped(judge.stopped)]
+    return "\n".join(lines)
+
+
+def _stopped(reason: str | None) -> list[str]:
+    return [f"  stopped: {console.wrapped(reason, 11)}"] if reason else []
 
 
 def cost_lines(outcome: RunOutcome) -> Iterator[str]:
@@ -153,6 +173,7 @@ def print_purged(purged: Purged, directory: DataDirectory) -> None:
         f"deleted, to be made again without it: {deleted}",
         f"not touched: the corpus itself ({recorded.get('path')}), exports, copies and backups, and what models "
         "answered about other sessions",
-        f"next: rescue run --corpus {recorded.get('path')} ... (what was answered is not asked again)",
+        f"next: rescue run --corpus {recorded.get('path')} --models NAME,... names every model whose results you want: "
+        "the corpus is another one now, and what was answered about its sessions is not asked again",
     ):
         console.out.print(console.wrapped(line, 2))

@@ -17,8 +17,9 @@ _NOTE = (
 )
 
 
-def print_estimate(estimate: Estimate) -> None:
-    """A table of at most 100 columns: a line per model and task, and a total per model that has several."""
+def print_estimate(estimate: Estimate, budget_usd: float | None = None) -> None:
+    """A table of at most 100 columns: a line per model and task, and a total per model that has several; whether it
+    fits a budget."""
     headings = ("model", "task", "planned", "to ask", "tokens in", "out", "USD", "at most", "in full", "time")
     table = console.plain_table(*headings)
     for column in table.columns[2:]:
@@ -32,7 +33,7 @@ def print_estimate(estimate: Estimate) -> None:
         table.add_row(name, "all" if len(lines) > 1 else lines[0].task, *_numbers(lines), style="bold")
     console.out.print(table)
     console.out.print()
-    for text in (_time(estimate), *_warnings(estimate), _total(estimate)):
+    for text in (_time(estimate), *_warnings(estimate), _total(estimate), *_fit(estimate, budget_usd)):
         console.out.print(console.wrapped(text))
     console.out.print(console.wrapped(_NOTE), style="dim")
 
@@ -47,6 +48,7 @@ def estimate_json(estimate: Estimate) -> str:
         "seconds": estimate.seconds,
         "needs_budget": sorted({line.model for line in estimate.to_pay}),
         "without_a_price": estimate.unpriced,
+        "without_a_key": list(estimate.without_key),
     }
     return json.dumps(told, indent=1, allow_nan=False) + "\n"
 
@@ -85,10 +87,21 @@ def _time(estimate: Estimate) -> str:
 
 
 def _warnings(estimate: Estimate) -> list[str]:
-    if not estimate.unpriced:
+    warnings = [f"{model}: its key is not set ({variable})" for model, variable in estimate.without_key.items()]
+    if estimate.unpriced:
+        names = ", ".join(estimate.unpriced)
+        warnings.append(f"no price is known of {names}: state `price` in models.yaml, or such a model is not asked")
+    return warnings
+
+
+def _fit(estimate: Estimate, budget_usd: float | None) -> list[str]:
+    if budget_usd is None or estimate.most_usd is None:
         return []
-    names = ", ".join(estimate.unpriced)
-    return [f"no price is known of {names}: state `price` in models.yaml, or such a model is not asked"]
+    if estimate.most_usd <= budget_usd:
+        return [f"fits: at most {estimate.most_usd:.4f} of {budget_usd:.2f} USD"]
+    expected = total(line.cost_usd for line in estimate.to_pay) or 0.0
+    told = f"{expected:.4f} expected, at most {estimate.most_usd:.4f} of {budget_usd:.2f} USD"
+    return [f"{'may not fit' if expected <= budget_usd else 'does not fit'}: {told}; the run stops at the budget"]
 
 
 def _total(estimate: Estimate) -> str:

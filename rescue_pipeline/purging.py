@@ -30,6 +30,8 @@ _KEPT_TABLES = {"estimates"}
 _CUT_TABLES = ("sessions", "turns", "instances", "unlabelled_rows", "annotations")
 """Of the lake: older corpus versions lie there too, and what was asked about their other sessions still counts."""
 
+_UNFINISHED = ".tmp"
+
 
 @dataclass
 class Purged:
@@ -62,6 +64,7 @@ def purge(directory: DataDirectory, sample_id: str) -> Purged:
                 path.unlink()
             elif path.suffix == SUFFIX and path.parent != directory.journal:
                 _rewrite(path, directory, sample_id, kept, result)
+        _drop_unfinished(directory)
         _cut(Lake(directory.lake), sample_id)
         result.deleted = tuple(_delete_derived(directory))
         return result
@@ -87,6 +90,16 @@ def _rewrite(path: Path, directory: DataDirectory, sample_id: str, kept: Kept, r
         os.close(handle)
     temporary.replace(path)
     sync_folder(path.parent)
+
+
+def _drop_unfinished(directory: DataDirectory) -> None:
+    """Delete the temporary files of writes that were killed: they may hold the session, and nothing reads them."""
+    for path in directory.journal.rglob(f"*{_UNFINISHED}"):
+        path.unlink()
+    fs, root = fsspec.url_to_fs(directory.lake)
+    for name in fs.find(root) if fs.exists(root) else []:
+        if name.endswith(_UNFINISHED):
+            fs.rm(name)
 
 
 def _cut(lake: Lake, sample_id: str) -> None:

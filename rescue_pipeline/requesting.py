@@ -10,23 +10,32 @@ from rescue_pipeline.corpus.source import CorpusSource
 from rescue_pipeline.errors import UsageError
 from rescue_pipeline.llm.estimate import Estimate
 from rescue_pipeline.llm.estimating import estimate
-from rescue_pipeline.llm.judges import chosen_judges
+from rescue_pipeline.llm.judges import judging
 from rescue_pipeline.llm.permission import budget_for, refuse_private, refuse_unpriced
 from rescue_pipeline.llm.registry import ModelEntry, Registry
+from rescue_pipeline.llm.tries import retryable
 from rescue_pipeline.llm.workspace import Partition, Workspace
-from rescue_pipeline.schemas import JUDGED_TASKS, TASKS
+from rescue_pipeline.schemas import TASKS
 from rescue_pipeline.schemas.predictions import MODALITIES
 from rescue_pipeline.settings import Settings
 from rescue_pipeline.tasks.spec import protocol_names
+
+CHEAP_START = 10
+"""Questions per task."""
 
 
 class NeedsBudget(UsageError):
     """The run would ask models that cost money, and nobody said how much it may. `estimate` says how much it would."""
 
-    def __init__(self, estimate: Estimate) -> None:
+    def __init__(self, estimate: Estimate, limit: int | None = None) -> None:
         self.estimate = estimate
         found = ", ".join(dict.fromkeys(line.model for line in estimate.to_pay))
-        advice = "permit it with --budget, as shown above; a cheaper start: --limit 10"
+        advice = "permit it with --budget, as shown above"
+        if limit is None or limit > CHEAP_START:
+            advice += f"; a cheaper start: --limit {CHEAP_START}"
+        unset = [f"{name} ({model})" for model, name in estimate.without_key.items()]
+        if unset:
+            advice += f"; first set the missing key: {', '.join(unset)}"
         if estimate.most_usd is None:
             advice = f"state the price of {', '.join(estimate.unpriced)} in ./models.yaml first (docs/models.md)"
         super().__init__("these models cost money; nothing was asked", found=found, advice=advice)
@@ -66,11 +75,14 @@ class RunRequest:
 
     def asked(self, registry: Registry) -> list[ModelEntry]:
         """Everybody who is asked something: the models, and the judges where a task needs one."""
-        judged = any(task in JUDGED_TASKS for task in self.tasks)
-        return [*registry.resolve(self.models), *(chosen_judges(registry, self.judges) if judged else ())]
+        return [*registry.resolve(self.models), *self.judging(registry)]
+
+    def judging(self, registry: Registry) -> list[ModelEntry]:
+        """The judges of this run."""
+        return judging(registry, self.tasks, self.judges)
 
     def check(self, registry: Registry) -> None:
-        """Raise UsageError for an unknown task, modality, protocol, model or judge, or a price that a budget needs."""
+        """Raise UsageError for an unknown task, modality, protocol, status, model, judge, or a price that is needed."""
         known = {
             "task": (self.tasks, TASKS),
             "modality": (self.modalities, MODALITIES),
@@ -82,6 +94,7 @@ class RunRequest:
                     raise UsageError(f"unknown {kind}", expected=", ".join(allowed), found=name)
         if self.limit is not None and self.limit < 1:
             raise UsageError("--limit is a number of questions per task", expected="1 or more", found=str(self.limit))
+        retryable(self.retry)
         registry.resolve(self.models)
         for judge in self.judges:
             registry.judge(judge)
@@ -102,4 +115,4 @@ class RunRequest:
         if self.budget is None and any(entry.is_paid for entry in entries):
             expected = self.estimated(workspace)
             if expected.to_pay:
-                raise NeedsBudget(expected)
+                raise NeedsBudget(expected, self.limit)

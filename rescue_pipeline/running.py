@@ -15,7 +15,7 @@ from rescue_pipeline.corpus.source import CorpusSource
 from rescue_pipeline.datadir import DataDirectory
 from rescue_pipeline.errors import RescueError, UsageError
 from rescue_pipeline.llm.stopping import insisted
-from rescue_pipeline.outcomes import RunOutcome, Scope, costs_of, outcome_of
+from rescue_pipeline.outcomes import ASKING, RunOutcome, Scope, costs_of, outcome_of
 from rescue_pipeline.warehouse import open_results, require_free
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def run(request: RunRequest, directory: DataDirectory) -> RunOutcome:
             "run_id": run_id,
         }
         try:
-            asked = launcher.answer(request.models, request.modalities, options)
+            reports = launcher.answer(request.models, request.modalities, options)
         except KeyboardInterrupt:
             progress.report("stopping; publishing the answers", 0)
             raise
@@ -81,8 +81,9 @@ def run(request: RunRequest, directory: DataDirectory) -> RunOutcome:
             # whatever was answered before an error or Ctrl-C is published; a second Ctrl-C leaves at once
             if not insisted.is_set():
                 launcher.publish()
-    scope = Scope(request.models, request.modalities, request.tasks, request.protocol)
-    outcome = outcome_of(directory, scope, asked, launcher.seconds)
+    judges = [entry.id for entry in request.judging(open_workspace().registry)]
+    scope = Scope(request.models, request.modalities, request.tasks, request.protocol, judges, run_id)
+    outcome = outcome_of(directory, scope, reports, launcher.seconds)
     return replace(outcome, costs=costs_of(directory, run_id), budget_usd=request.budget)
 
 
@@ -100,11 +101,13 @@ def import_file(
     from rescue_pipeline.defs.launch import FOR_ANSWERING, Launcher
     from rescue_pipeline.defs.resources import open_workspace
     from rescue_pipeline.llm.importing import import_predictions
+    from rescue_pipeline.llm.judges import judging
     from rescue_pipeline.llm.workspace import IMPORTED
 
     with Launcher(FOR_ANSWERING) as launcher:
         launcher.prepare()
-        imported = import_predictions(open_workspace(), file, model)
+        workspace = open_workspace()
+        imported = import_predictions(workspace, file, model)
         run_id = str(uuid4())
         modalities = [partition.modality for partition in imported.partitions]
         options = {
@@ -114,15 +117,16 @@ def import_file(
             "budget_usd": budget_usd,
             "run_id": run_id,
         }
-        launcher.judge([imported.model], modalities, options)
+        reports = launcher.judge([imported.model], modalities, options)
         launcher.publish()
     bad_lines = [
         f"{bad.file} line {bad.line}, {bad.field}: expected {bad.expected}, found {bad.found}"
         for bad in imported.errors
     ]
-    scope = Scope([imported.model], modalities, imported.tasks, IMPORTED)
-    asked = [{"model": imported.model, "asked": imported.imported, "reused": imported.reused}]
-    outcome = outcome_of(directory, scope, asked, launcher.seconds, bad_lines)
+    named = [entry.id for entry in judging(workspace.registry, imported.tasks, judges)]
+    scope = Scope([imported.model], modalities, imported.tasks, IMPORTED, named, run_id)
+    taken_in = {"step": ASKING, "model": imported.model, "asked": imported.imported, "reused": imported.reused}
+    outcome = outcome_of(directory, scope, [taken_in, *reports], launcher.seconds, bad_lines)
     return replace(outcome, costs=costs_of(directory, run_id), budget_usd=budget_usd)
 
 

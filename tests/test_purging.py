@@ -69,6 +69,18 @@ def test_half_written_records_go_too(answered: Workspace) -> None:
     assert not torn.exists()
 
 
+def test_what_a_killed_write_left_goes_too(answered: Workspace) -> None:
+    lake = Path(answered.lake.folder("instances"))
+    left = [
+        lake / "v1.parquet.4711.tmp",
+        next(answered.datadir.journal.rglob("*.jsonl")).with_name(".part.jsonl.tmp"),
+    ]
+    for path in left:
+        path.write_text(GONE)
+    purge(answered.datadir, GONE)
+    assert [path for path in left if path.exists()] == []
+
+
 def test_a_session_that_was_never_here_is_refused_and_nothing_changes(answered: Workspace) -> None:
     before = {path: path.read_bytes() for path in answered.datadir.root.rglob("*") if path.is_file()}
     with pytest.raises(UsageError, match="no such session"):

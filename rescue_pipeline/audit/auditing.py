@@ -23,6 +23,7 @@ from rescue_pipeline.audit.independence import dependence_findings
 from rescue_pipeline.audit.material import Hidden, Material
 from rescue_pipeline.audit.outcomes import ConditionAudit, Look, Scope, outcome, store, stored
 from rescue_pipeline.audit.probe import trait
+from rescue_pipeline.audit.templates import planted_findings
 from rescue_pipeline.errors import RescueError, UsageError
 from rescue_pipeline.llm.planning import select
 from rescue_pipeline.llm.rendering import Batch, Renderer
@@ -105,6 +106,7 @@ def _audited(workspace: Workspace, scope: Scope, protocol: Protocol, material: M
         look, batches = Look(), _batches(asking, scope.task)
         _settle(altering, batches)
         look.note(template_findings(condition, material, [batch[0] for batch in batches]))
+        look.note(planted_findings(condition, material, [batch[0] for batch in batches]))
         sessions = control_sessions(list({batch[0]["sample_id"] for batch in batches}))
         for batch in batches:
             subject = Subject(condition, Asked(asking.request(*batch), batch), material)

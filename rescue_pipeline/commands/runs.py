@@ -88,6 +88,7 @@ def estimate(
     protocol: Protocol = "clean",
     limit: Limit = None,
     judge: Judges = None,
+    budget: Budget = None,
     retry: Retry = None,
     name: Name = None,
     transcripts: Transcripts = None,
@@ -97,7 +98,7 @@ def estimate(
 ) -> None:
     """What a run would ask, cost and take; asks nothing.
 
-    The corpus is loaded for it. The options are those of `rescue run`.
+    With --budget it says whether the run fits. The corpus is loaded for it. The options are those of `rescue run`.
     """
     from rescue_pipeline import running
     from rescue_pipeline.printing_estimate import estimate_json, print_estimate
@@ -110,6 +111,7 @@ def estimate(
         protocol=protocol,
         limit=limit,
         judges=listed(judge),
+        budget_usd=budget,
         retry=listed(retry),
     )
     say_where(running.use_corpus(request.source), quiet)
@@ -118,7 +120,7 @@ def estimate(
     if json:
         sys.stdout.write(estimate_json(expected))
     else:
-        print_estimate(expected)
+        print_estimate(expected, request.budget)
 
 
 def _run(

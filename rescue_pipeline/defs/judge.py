@@ -78,6 +78,7 @@ def judge_answers(context: dg.AssetExecutionContext, options: RunOptions) -> Res
         options.judges or None,
         progress.report,
         spending=options.spending(context),
+        limit=options.limit,
     )
     for table, chosen in selected.items():
         for partition in partitions_of(context, options):

@@ -18,6 +18,7 @@ from rescue_pipeline.defs.failures import explained
 from rescue_pipeline.defs.instance import PROCESS_TAG, end_dead_runs, this_process
 from rescue_pipeline.defs.partitions import add_models, partition_key
 from rescue_pipeline.llm.stopping import insisted
+from rescue_pipeline.outcomes import ASKING, JUDGING
 from rescue_pipeline.schemas import JUDGED_TASKS
 from rescue_pipeline.schemas.predictions import MODALITIES
 
@@ -61,7 +62,7 @@ class Launcher:
     def answer(
         self, models: Sequence[str], modalities: Sequence[str], options: Mapping[str, Any]
     ) -> list[dict[str, Any]]:
-        """Ask, parse and judge; returns what the responses of each partition came to, per task."""
+        """Ask, parse and judge; returns what the steps reported of each partition and task, answers and judgements."""
         per_task = [f"{table}_{task}" for task in options["tasks"] for table in ("responses", "answers")]
         try:
             results = self._run_partitions(["plan", *per_task, *_judged(options)], models, modalities, options)
@@ -69,12 +70,15 @@ class Launcher:
             if not insisted.is_set():  # what came back before the stop is to be read and scored
                 self._run_partitions([f"answers_{task}" for task in options["tasks"]], models, modalities, options)
             raise
-        return [report for result in results for report in _asked(result)]
+        return [report for result in results for report in _reports(result)]
 
-    def judge(self, models: Sequence[str], modalities: Sequence[str], options: Mapping[str, Any]) -> None:
-        """Grade what is answered already, where a task needs a judge."""
-        if judged := _judged(options):
-            self._run_partitions(judged, models, modalities, options)
+    def judge(
+        self, models: Sequence[str], modalities: Sequence[str], options: Mapping[str, Any]
+    ) -> list[dict[str, Any]]:
+        """Grade what is answered already, where a task needs a judge; returns what the judging reported."""
+        judged = _judged(options)
+        results = self._run_partitions(judged, models, modalities, options) if judged else []
+        return [report for result in results for report in _reports(result)]
 
     def _run_partitions(
         self, tables: Sequence[str], models: Sequence[str], modalities: Sequence[str], options: Mapping[str, Any]
@@ -117,12 +121,15 @@ class Launcher:
             self.seconds[job] += time.monotonic() - started
 
 
-def _asked(result: dg.ExecuteInProcessResult) -> list[dict[str, Any]]:
-    """What the ask step reported, per partition and task."""
+def _reports(result: dg.ExecuteInProcessResult) -> list[dict[str, Any]]:
+    """What the steps that ask somebody reported, per partition and task."""
     return [
-        {name: value.value for name, value in event.step_materialization_data.materialization.metadata.items()}
+        {
+            "step": event.step_key,
+            **{name: value.value for name, value in event.step_materialization_data.materialization.metadata.items()},
+        }
         for event in result.get_asset_materialization_events()
-        if event.step_key == "ask_models"
+        if event.step_key in (ASKING, JUDGING)
     ]
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from rescue_pipeline.errors import RescueError
 from rescue_pipeline.keys import read_key
+from rescue_pipeline.llm.litellm_patches import follow_no_redirects, take_odd_usage
 from rescue_pipeline.llm.registry import ModelEntry
 
 ADAPTER_VERSION = "1"
@@ -36,11 +37,24 @@ def prepare_litellm() -> Any:
     litellm.num_retries = 0
     litellm.turn_off_message_logging = True
     litellm.response_cost_calculator = _no_cost
+    take_odd_usage()
+    follow_no_redirects()
     # an interrupt ends calls that LiteLLM has prepared and not begun; that is no news to whoever interrupted
     warnings.filterwarnings("ignore", message=r"coroutine '.*acompletion' was never awaited", category=RuntimeWarning)
+    # of a usage that is no whole number; the warning quotes the reply
+    warnings.filterwarnings("ignore", message="Pydantic serializer warnings", category=UserWarning)
     for name in _QUIET:  # at DEBUG these print prompts, whatever the root logger is set to
         logging.getLogger(name).setLevel(logging.ERROR)
     return litellm
+
+
+def provider_of(model: str) -> str:
+    """The provider that LiteLLM asks for a model string; its first part where LiteLLM knows none."""
+    litellm = prepare_litellm()
+    try:
+        return str(litellm.get_llm_provider(model)[1])
+    except litellm.exceptions.BadRequestError:
+        return model.split("/", 1)[0]
 
 
 def _no_cost(**_: Any) -> None:

@@ -57,17 +57,28 @@ _SECRET_NAME = re.compile(
 
 def is_vendors(address: str) -> bool:
     """Whether a server at this address is a vendor's, as far as the well-known ones go."""
-    host = _host(address)
+    host = host_of(address)
     return any(host == domain or host.endswith(f".{domain}") for domain in _VENDORS)
 
 
 def is_loopback(address: str | None) -> bool:
     """Whether the address is this machine."""
-    host = _host(address or "")
+    host = host_of(address or "")
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost" or host.endswith(".localhost")
+
+
+def is_within_reach(address: str) -> bool:
+    """Whether the host can only be of one's own network: this machine, a private or link-local address, a name without
+    a domain, or one under .local or .internal."""
+    host = host_of(address)
+    try:
+        ip = ipaddress.ip_address(host)
+    except ValueError:
+        return bool(host) and ("." not in host or host.endswith((".localhost", ".local", ".internal")))
+    return not ip.is_unspecified and (ip.is_loopback or ip.is_private or ip.is_link_local)
 
 
 def is_without_secrets(address: str) -> bool:
@@ -83,5 +94,6 @@ def names_a_secret(parameters: Mapping[str, Any]) -> bool:
     )
 
 
-def _host(address: str) -> str:
+def host_of(address: str) -> str:
+    """The host alone, in small letters."""
     return (urlsplit(address).hostname or "").rstrip(".")

@@ -18,6 +18,7 @@ from rescue_pipeline.llm.generations import generation_of
 from rescue_pipeline.llm.identity import CORPUS, parameters_of, request_id
 from rescue_pipeline.llm.journal import recover
 from rescue_pipeline.llm.lease import lease, lease_file
+from rescue_pipeline.llm.planning import select
 from rescue_pipeline.llm.plans import read_plans
 from rescue_pipeline.llm.registry import ModelEntry
 from rescue_pipeline.llm.responses import counting_judge_responses
@@ -90,6 +91,17 @@ class Bench:
         # the files of older corpus versions may hold the same answer once more
         known = answers.join(plan, on=key, how="semi").unique([*key, "epoch"], keep="any", maintain_order=True)
         return [self.verdict(row) for row in known.to_dicts()]
+
+    def selected(self, verdicts: Verdicts, limit: int | None) -> Verdicts:
+        """Those of the first `limit` questions of each task, and of the questions that share a request with one."""
+        if limit is None:
+            return verdicts
+        found = {}
+        for task, judged in verdicts.items():
+            chosen = {row["instance_id"] for row in select(self.workspace.corpus.of_task(task), limit)}
+            asked = {row.answer["request_id"] for row in judged if row.answer["instance_id"] in chosen}
+            found[task] = [row for row in judged if row.answer["request_id"] in asked]
+        return found
 
     def verdict(self, answer: Mapping[str, Any], epoch: str = EPOCH) -> Verdict:
         identity = request_id(self.entry, self.request(answer), generation=self.generation, epoch=epoch)

@@ -11,11 +11,11 @@ from typing import Any
 
 from rescue_pipeline.llm.registry import ModelEntry
 from rescue_pipeline.llm.remembered import facts, kept_for_one, remember
+from rescue_pipeline.llm.tool import TOOL_NAME
 
 FILE = "capabilities.jsonl"
 JSON_SCHEMA, TOOL, JSON_OBJECT, PLAIN = "json_schema", "tool", "json_object", "plain"
 LADDER = (JSON_SCHEMA, TOOL, JSON_OBJECT, PLAIN)
-TOOL_NAME = "answer"
 
 _Schema = Mapping[str, Any]
 

@@ -10,6 +10,7 @@ import random
 from dataclasses import dataclass
 
 from rescue_pipeline.errors import RescueError
+from rescue_pipeline.llm import storable
 from rescue_pipeline.llm.adapter import api_key
 from rescue_pipeline.llm.budget import Budget
 from rescue_pipeline.llm.capabilities import Capabilities
@@ -19,7 +20,7 @@ from rescue_pipeline.llm.limits import Gate
 from rescue_pipeline.llm.line import Line, Outcome
 from rescue_pipeline.llm.prices import longest_answer
 from rescue_pipeline.llm.redaction import redact
-from rescue_pipeline.llm.registry import ModelEntry
+from rescue_pipeline.llm.registry import ANSWER_LIMITS, ModelEntry
 from rescue_pipeline.llm.statuses import Failure
 
 _LONG_PROMPT = 20_000
@@ -80,10 +81,10 @@ class Client:
         outcome: Outcome | None = too_long(tokens, longest_answer(request.parameters), self.entry.context_tokens)
         outcome = outcome or await self._try(request, exchange)
         if outcome.status == "truncated" and request.retry_tokens and self._fits(tokens, request.retry_tokens):
-            exchange.parameters["max_tokens"] = request.retry_tokens
-            again = await self._try(request, exchange)
-            # once only: should the second call fail, the cut answer is still all there is
-            outcome = outcome if again.status == "api_error" else again
+            limits = [name for name in ANSWER_LIMITS if name in exchange.parameters]
+            exchange.parameters.update(dict.fromkeys(limits or ANSWER_LIMITS[:1], request.retry_tokens))
+            # once only; should the second call fail, the question is still open, and asked again by the next run
+            outcome = await self._try(request, exchange)
         error = self._safe(outcome.text, request) if isinstance(outcome, Failure) else None
         if exchange.attempts:
             self._watch(outcome, error)
@@ -129,6 +130,7 @@ class Client:
             self.line.stop(f"{self._failures_in_a_row} questions failed one after the other ({error})")
 
     def _safe(self, text: str, request: Request) -> str:
+        text = storable.text(text) or ""  # it is printed too
         return redact(text, secrets=[self._key] if self._key else [], quotes=[m["content"] for m in request.messages])
 
 

@@ -18,6 +18,7 @@ import polars as pl
 
 from rescue_pipeline.llm.bench import Bench, Verdict, Verdicts, distinct_instances
 from rescue_pipeline.llm.registry import ModelEntry
+from rescue_pipeline.llm.responses import counting_judge_responses
 from rescue_pipeline.llm.workspace import Corpus, Partition, Row, Workspace
 from rescue_pipeline.schemas import JudgeControls
 from rescue_pipeline.tasks.controls import CONTROLS, control_answer, role
@@ -78,6 +79,22 @@ def control_verdicts(bench: Bench, judged: Verdicts, sampling: Sampling) -> Verd
 def repeat_verdicts(bench: Bench, judged: Verdicts, sampling: Sampling) -> Verdicts:
     """The repeats of one partition: its first answers in a seeded order, every epoch of each."""
     return {task: _repeats(bench, verdicts, sampling) for task, verdicts in judged.items()}
+
+
+def repeated_before(bench: Bench, judged: Verdicts, asked: Verdicts, sampling: Sampling) -> Verdicts:
+    """The repeats that were judged in runs with another limit, so that they stay. asked: the repeats of this run."""
+    found: Verdicts = {}
+    for task, verdicts in judged.items():
+        responses = counting_judge_responses(bench.workspace.lake, task, bench.entry.id).filter(pl.col("epoch") == "2")
+        again = set(responses["request_id"]) - {verdict.request_id for verdict in asked[task]}
+        distinct = {verdict.request_id: verdict for verdict in verdicts} if again else {}
+        found[task] = [
+            repeat
+            for verdict in distinct.values()
+            if _repeat(bench, verdict, 2).request_id in again
+            for repeat in (_repeat(bench, verdict, number) for number in range(1, sampling.times + 1))
+        ]
+    return found
 
 
 def control_answers(corpus: Corpus, task: str, n_instances: int) -> list[dict[str, Any]]:
@@ -147,10 +164,14 @@ def _repeats(bench: Bench, verdicts: Sequence[Verdict], sampling: Sampling) -> l
     distinct = {verdict.request_id: verdict for verdict in verdicts}
     order = sorted(distinct.values(), key=lambda verdict: _rank(str(verdict.answer["instance_id"])))
     return [
-        bench.verdict({**verdict.answer, "control": REPEAT, "first_request_id": verdict.request_id}, str(number))
+        _repeat(bench, verdict, number)
         for verdict in order[: sampling.n_repeated(len(order))]
         for number in range(1, sampling.times + 1)
     ]
+
+
+def _repeat(bench: Bench, verdict: Verdict, number: int) -> Verdict:
+    return bench.verdict({**verdict.answer, "control": REPEAT, "first_request_id": verdict.request_id}, str(number))
 
 
 def _donor(corpus: Corpus, instance: Row, instances: Sequence[Row]) -> Row | None:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from rescue_pipeline.errors import RescueError
+from rescue_pipeline.keys import is_tellable, read_key
 from rescue_pipeline.llm.adapter import close_connections, prepare_litellm
 from rescue_pipeline.llm.assignments import Asked, Assignment
 from rescue_pipeline.llm.budget import Budget
@@ -22,6 +23,7 @@ from rescue_pipeline.llm.client import Client, RetryPolicy
 from rescue_pipeline.llm.exchange import Reply
 from rescue_pipeline.llm.journal import Journal
 from rescue_pipeline.llm.limits import Endpoint, Gate
+from rescue_pipeline.llm.redaction import without_keys
 from rescue_pipeline.llm.registry import ModelEntry
 from rescue_pipeline.llm.stopping import GRACE_SECONDS, Interruption
 
@@ -144,7 +146,9 @@ class _Dispatcher:
         """Hand a reply to the journal; done once it is on the disk, so that a crash repeats only what was in flight."""
         loop = asyncio.get_running_loop()
         stored: asyncio.Future[None] = loop.create_future()
-        record = {"request_id": question.request_id, **assignment.identity(question), **vars(reply)}
+        # only what came from outside: an identity is made of hashes and names
+        answered = without_keys(vars(reply), _key(assignment.entry))
+        record = {"request_id": question.request_id, **assignment.identity(question), **answered}
 
         def committed(failure: RescueError | None) -> None:
             self._committed.append((stored, failure))
@@ -181,6 +185,11 @@ class _Dispatcher:
             self._clients[entry.id] = Client(entry, gate, self.policy, self.budget, self.capabilities)
             self._places[entry.id] = asyncio.Semaphore(entry.limits.concurrency)
         return self._clients[entry.id]
+
+
+def _key(entry: ModelEntry) -> list[str]:
+    key = read_key(entry.api_key_env) if entry.api_key_env else None
+    return [key] if key and is_tellable(key) else []
 
 
 def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:

@@ -30,11 +30,13 @@ class Line:
 
 @dataclass(frozen=True)
 class Estimate:
-    """paid: the models among them that need a budget. unpriced: those among these whose price nobody stated."""
+    """paid: the models among them that need a budget. unpriced: those among these whose price nobody stated.
+    without_key: of those that are still to be asked and whose key is not set, the variable that should hold it."""
 
     lines: list[Line]
     paid: list[str]
     unpriced: list[str] = field(default_factory=list)
+    without_key: dict[str, str] = field(default_factory=dict)
 
     @property
     def to_pay(self) -> list[Line]:

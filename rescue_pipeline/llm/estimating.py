@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from rescue_pipeline.keys import read_key
 from rescue_pipeline.llm.asking import open_work
 from rescue_pipeline.llm.bench import Bench, Verdicts
 from rescue_pipeline.llm.controls import (
@@ -24,7 +25,7 @@ from rescue_pipeline.llm.forecast import Forecast, forecast, forecasts, total
 from rescue_pipeline.llm.judges import chosen_judges
 from rescue_pipeline.llm.planning import Renderer, write_plan
 from rescue_pipeline.llm.rehearsal import rehearsal
-from rescue_pipeline.llm.workspace import Partition, Row, Workspace, known_tasks
+from rescue_pipeline.llm.workspace import EPOCH, Partition, Row, Workspace, known_tasks
 from rescue_pipeline.schemas import JUDGED_TASKS
 
 _RUN = "estimate"
@@ -56,11 +57,14 @@ def estimate(
         for entry in chosen_judges(rehearsed.registry, judges):
             bench = Bench(rehearsed, entry, _RUN)
             for task in (task for task in tasks if task in JUDGED_TASKS):
-                teller.judgements(bench, task, {part: planned[task] for part, planned in questions.items()}, sampling)
+                planned = {part: by_task[task] for part, by_task in questions.items()}
+                teller.judgements(bench, task, planned, sampling, limit)
         entries = {line.model: workspace.registry.get(line.model) for line in teller.lines}
         paid = [model for model, entry in entries.items() if entry.is_paid]
         unpriced = [line.model for line in teller.lines if line.model in paid and line.cost_usd is None]
-        return Estimate(merged_lines(teller.lines), paid, list(dict.fromkeys(unpriced)))
+        variables = {line.model: entries[line.model].api_key_env for line in teller.lines if line.remaining}
+        unset = {model: name for model, name in variables.items() if name is not None and read_key(name) is None}
+        return Estimate(merged_lines(teller.lines), paid, list(dict.fromkeys(unpriced)), unset)
 
 
 def expected_cost(
@@ -114,18 +118,30 @@ class _Teller:
                 continue
             distinct = list({question.request_id: question for question in questions}.values())
             full, rest = (
-                forecast(entry, "answer", task, partition, map(work.request, part), self.experience)
+                forecast(
+                    entry,
+                    "answer",
+                    task,
+                    partition,
+                    ((work.request(question), work.size(question)) for question in part),
+                    self.experience,
+                )
                 for part in (distinct, open_ones)
             )
             self._add(rest, full, len(questions))
         return {
-            task: _Asked(len(questions), sum(question.task == task for question in work.questions))
+            task: _Asked(
+                sum(map(work.size, questions)),
+                sum(work.size(question) for question in work.questions if question.task == task),
+            )
             for task, questions in planned.items()
         }
 
-    def judgements(self, bench: Bench, task: str, asked: Mapping[Partition, _Asked], sampling: Sampling) -> None:
-        """Add one judge's line of a task: answers, repeats and controls."""
-        judged = {partition: {task: bench.verdicts(partition, task)} for partition in asked}
+    def judgements(
+        self, bench: Bench, task: str, asked: Mapping[Partition, _Asked], sampling: Sampling, limit: int | None
+    ) -> None:
+        """Add one judge's line of a task: answers to the questions within the limit, repeats and controls."""
+        judged = {part: bench.selected({task: bench.verdicts(part, task)}, limit) for part in asked}
         counts = [asked[partition].judged(len(verdicts[task])) for partition, verdicts in judged.items()]
         after_all, expected = (
             expected_judge_requests(self.workspace, bench.entry, task, numbers, sampling).total
@@ -136,13 +152,13 @@ class _Teller:
             self._free(bench.entry.id, "judge", task, expected, remaining)
             return
         known = [verdict.answer for part in judged.values() for verdict in part[task]]
-        sample = map(bench.request, _judge_sample(self.workspace, task, known))
+        sample = ((bench.request(answer), 1) for answer in _judge_sample(self.workspace, task, known))
         one = forecast(bench.entry, "judge", task, partition_of(bench.entry), sample, self.experience)
         self._add(scaled(one, remaining), scaled(one, expected), expected)
 
     def _done(self, bench: Bench, judged: Mapping[Partition, Verdicts], sampling: Sampling) -> int:
         """How many of the judge's requests have a final response."""
-        parts = [*judged.values(), *(repeat_verdicts(bench, verdicts, sampling) for verdicts in judged.values())]
+        parts = [*judged.values(), *(_further(repeat_verdicts(bench, part, sampling)) for part in judged.values())]
         parts.append(control_verdicts(bench, merged(judged.values()), sampling))
         works = [bench.assignment(partition_of(bench.entry), verdicts, _RUN) for verdicts in parts]
         return sum(tally.reused for work in works for tally in work.tallies.values())
@@ -170,6 +186,11 @@ class _Teller:
                 pace.basis,
             )
         )
+
+
+def _further(repeats: Verdicts) -> Verdicts:
+    """Without the first of each answer's repeats, which is the request that grades it."""
+    return {task: [verdict for verdict in verdicts if verdict.epoch != EPOCH] for task, verdicts in repeats.items()}
 
 
 def _judge_sample(workspace: Workspace, task: str, answers: Sequence[Row]) -> list[Row]:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
+from rescue_pipeline.llm import storable
 from rescue_pipeline.llm.prices import cost_usd
 from rescue_pipeline.llm.registry import Price
 from rescue_pipeline.llm.statuses import Failure, Verdict
@@ -57,6 +58,7 @@ class Reply:
     provider_model: str | None
     system_fingerprint: str | None
     counted_tokens: int | None
+    charged_usd: float | None
     truncated_in: str | None
     sent_at: str
     seconds: float
@@ -70,8 +72,12 @@ class Exchange:
     parameters: dict[str, Any]
     question_seconds: float
     attempts: int = 0
-    came_back: int = 0
-    """Calls that brought a reply, good or bad; errors are not replies."""
+    reported: int = 0
+    """Replies, good or bad, whose provider said what they used; errors are not replies."""
+    unreported: int = 0
+    """Replies whose provider did not."""
+    charged_usd: float = 0.0
+    """What the budget was charged for the calls: their cost, else the most they can have cost."""
     usage: Usage = field(default_factory=Usage)
     provider_model: str | None = None
     fingerprint: str | None = None
@@ -84,10 +90,16 @@ class Exchange:
             self._sent_at, self._started = datetime.now(UTC), time.monotonic()
 
     def received(self, response: Any, usage: Usage) -> None:
-        self.came_back += 1
+        self.reported += usage.prompt is not None
+        self.unreported += usage.prompt is None
         self.usage += usage
         self.provider_model = getattr(response, "model", None)
         self.fingerprint = getattr(response, "system_fingerprint", None)
+
+    def _cost_usd(self, price: Price | None) -> float | None:
+        """None when any reply said nothing of its usage: what the others cost is not the cost of the question."""
+        unknown = self.unreported and not (price is not None and price.is_free)
+        return None if unknown else cost_usd(price, self.usage)
 
     def seconds_left(self) -> float:
         """Of the question's time; its clock starts with the first call, not while it waits for its turn."""
@@ -103,10 +115,10 @@ class Exchange:
         return Reply(
             status=outcome.status,
             final=outcome.status != "api_error",
-            content=verdict.content if verdict else None,
-            finish_reason=verdict.finish_reason if verdict else None,
+            content=storable.text(verdict.content) if verdict else None,
+            finish_reason=storable.text(verdict.finish_reason) if verdict else None,
             error_type=failure.kind if failure else None,
-            error=error,
+            error=storable.text(error),
             http_status=failure.http_status if failure else None,
             rung=self.rung,
             parameters=json.dumps(self.parameters, sort_keys=True, allow_nan=False),
@@ -117,10 +129,11 @@ class Exchange:
             cached_tokens=self.usage.cached,
             cache_write_tokens=self.usage.cache_write,
             usage=self.usage.as_reported(),
-            cost_usd=cost_usd(price, self.usage),
-            provider_model=self.provider_model,
-            system_fingerprint=self.fingerprint,
-            counted_tokens=None if prompt_tokens is None else prompt_tokens * self.came_back,
+            cost_usd=self._cost_usd(price),
+            provider_model=storable.text(self.provider_model),
+            system_fingerprint=storable.text(self.fingerprint),
+            counted_tokens=None if prompt_tokens is None else prompt_tokens * self.reported,
+            charged_usd=self.charged_usd,
             truncated_in=verdict.truncated_in if verdict else None,
             sent_at=(self._sent_at or datetime.now(UTC)).isoformat(),
             seconds=round(time.monotonic() - self._started, 6) if self._sent_at else 0.0,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,13 +11,18 @@ from typing import Literal
 import polars as pl
 
 from rescue_pipeline.lake import Lake
+from rescue_pipeline.llm.plans import TABLE
 from rescue_pipeline.llm.registry import ModelEntry
+from rescue_pipeline.llm.tokens import count_text
 from rescue_pipeline.llm.workspace import IMPORTED
-from rescue_pipeline.schemas import JUDGED_TASKS, TASKS, Responses
+from rescue_pipeline.schemas import JUDGED_TASKS, TASKS, Instances, Plan, Responses
+from rescue_pipeline.tasks.leaks import item_id
+from rescue_pipeline.tasks.lists import ID
+from rescue_pipeline.tasks.spec import load_protocol, protocol_names
 
 Purpose = Literal["answer", "judge"]
 ENOUGH = 5
-"""Responses from which a mean is taken."""
+"""Answers, or responses, from which a mean is taken."""
 
 # tokens of an answer nobody has measured yet: the JSON object with a sentence of reasons
 UNMEASURED = {"er": 60, "vp": 150, "rpp": 60, "itp": 40, "stp": 50, "ssp": 60}
@@ -28,6 +34,7 @@ UNMEASURED_SECONDS = 3.0
 UNMEASURED_REASONING_SECONDS = 20.0
 
 _COLUMNS = [
+    "request_id",
     "model",
     "task",
     "protocol",
@@ -40,6 +47,11 @@ _COLUMNS = [
     "sent_at",
     "seconds",
 ]
+
+
+_NAMING = ["task", "sample_id", "row_index", "gold"]
+_NAMED = 50
+"""Questions whose names stand for all."""
 
 
 @dataclass(frozen=True)
@@ -56,16 +68,34 @@ class Experience:
 
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
+        self._forms: dict[tuple[str, str], float] = {}
 
-    def completion_tokens(self, entry: ModelEntry, purpose: Purpose, task: str) -> float:
-        """Expected tokens of an answer: measured of the model and task, else of the task, else declared."""
-        rows = self._rows[purpose].filter(pl.col("task") == task, pl.col("completion_tokens").is_not_null())
+    def completion_tokens(
+        self, entry: ModelEntry, purpose: Purpose, task: str, protocol: str, questions: int = 1
+    ) -> float:
+        """Expected tokens of a reply to a request that asks so many questions.
+
+        Measured of the model, task and protocol, else of the model and task, else of the task, each per question; else
+        declared.
+        """
+        # a baseline's reply has no tokens, which says nothing about a language model's
+        rows = self._rows[purpose].filter(pl.col("task") == task, pl.col("completion_tokens") > 0)
         own = rows.filter(pl.col("model") == entry.id)
-        for measured in (own, rows):
-            if measured.height >= ENOUGH:
-                return float(measured["completion_tokens"].sum()) / measured.height
+        form = self._form_tokens(task, protocol)
+        for measured in (own.filter(pl.col("protocol") == protocol), own, rows):
+            by_protocol = measured.group_by("protocol").agg(pl.col("completion_tokens", "questions").sum()).rows()
+            asked = sum(n for *_, n in by_protocol)
+            if asked >= ENOUGH:
+                said = sum(tokens - n * self._form_tokens(task, name) for name, tokens, n in by_protocol)
+                return float(max(said / asked, 1.0) + form) * questions
         declared = UNMEASURED_JUDGEMENT if purpose == "judge" else UNMEASURED
-        return declared[task] + (UNMEASURED_REASONING if entry.reasoning else 0)
+        return (declared[task] + form) * questions + (UNMEASURED_REASONING if entry.reasoning else 0)
+
+    def _form_tokens(self, task: str, protocol: str) -> float:
+        """What a protocol of lists adds to each answer: the name of its question, which may be long."""
+        if (task, protocol) not in self._forms:
+            self._forms[task, protocol] = form_tokens(self._instances.filter(pl.col("task") == task), protocol)
+        return self._forms[task, protocol]
 
     def prompt_factor(self, entry: ModelEntry, purpose: Purpose) -> float:
         """Tokens that the model reports per token that we count: its tokenizer, and what it adds for the form."""
@@ -96,7 +126,28 @@ class Experience:
     def _read(self, table: str, tasks: Sequence[str]) -> pl.DataFrame:
         parts = [self._lake.read(f"{table}_{task}", Responses, columns=_COLUMNS) for task in tasks]
         # imported answers were made elsewhere, and baselines need no estimate
-        return pl.concat(parts).filter(pl.col("protocol") != IMPORTED, pl.col("attempts") > 0)
+        rows = pl.concat(parts).filter(pl.col("protocol") != IMPORTED, pl.col("attempts") > 0)
+        return rows.join(self._sizes, on="request_id", how="left").with_columns(pl.col("questions").fill_null(1))
+
+    @cached_property
+    def _instances(self) -> pl.DataFrame:
+        return self._lake.read("instances", Instances, columns=_NAMING)
+
+    @cached_property
+    def _sizes(self) -> pl.DataFrame:
+        """How many questions each planned request asks; a judge's request, which no plan has, asks one."""
+        planned = self._lake.read(TABLE, Plan, columns=["request_id", "instance_id"])
+        return planned.group_by("request_id").agg(pl.col("instance_id").n_unique().cast(pl.Int64).alias("questions"))
+
+
+def form_tokens(instances: pl.DataFrame, protocol: str) -> float:
+    """Mean tokens that name a question in the list of answers, over some of the questions of a task."""
+    if protocol not in protocol_names() or not load_protocol(protocol).asks_lists or instances.is_empty():
+        return 0.0
+    # the first questions of the table are all of one session
+    some = instances.sample(min(_NAMED, instances.height), seed=0).to_dicts()
+    names = (json.dumps({ID: item_id(load_protocol(protocol), row)}) for row in some)
+    return sum(map(count_text, names)) / len(some)
 
 
 def _span(rows: pl.DataFrame) -> float:

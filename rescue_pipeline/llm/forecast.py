@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from typing import Any
 
 import polars as pl
@@ -53,7 +54,7 @@ def forecasts(works: Iterable[Assignment[Any]], experience: Experience) -> list[
         for question in work.questions:
             by_task[question.task].append(question)
         for task, questions in by_task.items():
-            requests = (work.request(question) for question in questions)
+            requests = ((work.request(question), work.size(question)) for question in questions)
             rows.append(forecast(work.entry, purpose_of(work, task), task, work.partition, requests, experience))
     return rows
 
@@ -63,16 +64,17 @@ def forecast(
     purpose: Purpose,
     task: str,
     partition: Partition,
-    requests: Iterable[Request],
+    requests: Iterable[tuple[Request, int]],
     experience: Experience,
 ) -> Forecast:
-    """Of some requests of one task: prompts are counted, the answer's length is expected from experience."""
+    """Of some requests of one task, each with how many questions it asks: prompts are counted, the reply's length is
+    expected from experience."""
     price, factor = price_of(entry), experience.prompt_factor(entry, purpose)
-    answer = experience.completion_tokens(entry, purpose, task)
-    number, prompts, cost, most = 0, 0.0, 0.0, 0.0
-    for request in requests:
-        prompt = count_tokens(request.messages) * factor
-        number, prompts = number + 1, prompts + prompt
+    expected = cache(lambda n: experience.completion_tokens(entry, purpose, task, partition.protocol, n))
+    number, prompts, answers, cost, most = 0, 0.0, 0.0, 0.0, 0.0
+    for request, questions in requests:
+        prompt, answer = count_tokens(request.messages) * factor, expected(questions)
+        number, prompts, answers = number + 1, prompts + prompt, answers + answer
         cost += expected_usd(price, prompt, answer) or 0.0
         most += most_usd(price, round(prompt), request.parameters)
     priced = price is not None
@@ -84,7 +86,7 @@ def forecast(
         partition.modality,
         number,
         round(prompts),
-        round(answer * number),
+        round(answers),
         cost if priced else None,
         most if priced else None,
     )

@@ -24,6 +24,7 @@ from rescue_pipeline.llm.controls import (
     merged,
     partition_of,
     repeat_verdicts,
+    repeated_before,
 )
 from rescue_pipeline.llm.dispatch import OnProgress
 from rescue_pipeline.llm.judging import Statuses, store_controls, store_judgements
@@ -70,12 +71,15 @@ def judge_partitions(
     spending: Spending | None = None,
     policy: RetryPolicy | None = None,
     sampling: Sampling = SAMPLING,
+    limit: int | None = None,
 ) -> Judged:
     """Ask every judge about every answer with status ok that it has not judged, and about its controls, all at once.
 
     Stores lake/judgements_<task> and lake/judge_controls_<task>. judges: ids of models; None or none takes the first
     enabled judge of the registry, else the lexical judge. tasks that have no free text are left out. Identical requests
-    (the same answer to the same question, whoever gave it) are asked once per judge. Raises as `ask_partitions` does.
+    (the same answer to the same question, whoever gave it) are asked once per judge. limit: questions per task whose
+    answers are asked about; those to other questions keep the judgement that they have. Raises as `ask_partitions`
+    does.
     """
     tasks = [task for task in known_tasks(tasks) if task in JUDGED_TASKS]
     spending = spending or Spending()
@@ -85,7 +89,7 @@ def judge_partitions(
         for bench in sorted(benches, key=lambda bench: bench.entry.id):
             for partition in sorted(unique):
                 held.enter_context(bench.lease(partition))
-        parts = [_jobs(bench, unique, tasks, sampling, held) for bench in benches]
+        parts = [_jobs(bench, unique, tasks, sampling, held, limit) for bench in benches]
         answers, controls = ([job for part in parts for job in part[which]] for which in (0, 1))
         work = [job.work for job in (*answers, *controls)]
         send(workspace, work, spending=spending, policy=policy, on_progress=on_progress)
@@ -95,6 +99,11 @@ def judge_partitions(
 def chosen_judges(registry: Registry, named: Sequence[str] | None) -> list[ModelEntry]:
     """The named judges, each once, or the registry's choice; raises UsageError for a model that is no judge."""
     return [registry.judge(judge) for judge in dict.fromkeys(named or [])] or [registry.judge()]
+
+
+def judging(registry: Registry, tasks: Sequence[str], named: Sequence[str] | None) -> list[ModelEntry]:
+    """Who judges in a run of these tasks: nobody where none has free text."""
+    return chosen_judges(registry, named) if any(task in JUDGED_TASKS for task in tasks) else []
 
 
 def grade_again(workspace: Workspace, judge: ModelEntry, asked: Mapping[Partition, set[str]]) -> int:
@@ -137,20 +146,27 @@ class _Job:
 
 
 def _jobs(
-    bench: Bench, partitions: Sequence[Partition], tasks: Sequence[str], sampling: Sampling, held: ExitStack
+    bench: Bench,
+    partitions: Sequence[Partition],
+    tasks: Sequence[str],
+    sampling: Sampling,
+    held: ExitStack,
+    limit: int | None = None,
 ) -> tuple[list[_Job], list[_Job]]:
     """One judge's work: the partitions' answers; and their repeats with its controls."""
     judge = bench.entry.id
     judged = {partition: {task: bench.verdicts(partition, task) for task in tasks} for partition in partitions}
+    asked = {partition: bench.selected(verdicts, limit) for partition, verdicts in judged.items()}
     answers, controls = [], []
-    for partition, verdicts in judged.items():
+    for partition, verdicts in asked.items():
         work = bench.assignment(partition, verdicts, f"judging {partition.model} ({partition.modality}) by {judge}")
-        answers.append(_Job(work, partial(store_judgements, bench, partition, verdicts)))
-    for partition, verdicts in judged.items():
+        answers.append(_Job(work, partial(store_judgements, bench, partition, judged[partition], verdicts)))
+    for partition, verdicts in asked.items():
         repeats = repeat_verdicts(bench, verdicts, sampling)
+        stored = merged([repeats, repeated_before(bench, judged[partition], repeats, sampling)])
         work = bench.assignment(partition, repeats, f"judging {partition.model} again by {judge}")
-        controls.append(_Job(work, partial(store_controls, bench, partition, repeats)))
-    return answers, [*controls, *_controls(bench, merged(judged.values()), sampling, held)]
+        controls.append(_Job(work, partial(store_controls, bench, partition, stored, repeats)))
+    return answers, [*controls, *_controls(bench, merged(asked.values()), sampling, held)]
 
 
 def _controls(bench: Bench, judged: Verdicts, sampling: Sampling, held: ExitStack) -> list[_Job]:
@@ -163,4 +179,4 @@ def _controls(bench: Bench, judged: Verdicts, sampling: Sampling, held: ExitStac
         return []
     verdicts = control_verdicts(bench, judged, sampling)
     work = bench.assignment(partition, verdicts, f"judging controls by {judge}")
-    return [_Job(work, partial(store_controls, bench, partition, verdicts))]
+    return [_Job(work, partial(store_controls, bench, partition, verdicts, verdicts))]

@@ -3,7 +3,9 @@ asking anything."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
@@ -20,8 +22,8 @@ _NO_GRADES: dict[str, Any] = {"similarity": None, "pairing": None, "content": No
 Statuses = dict[str, Counter[str]]
 
 
-def store_judgements(bench: Bench, partition: Partition, verdicts: Verdicts) -> Statuses:
-    """Write one row per judged answer of a partition; returns per task how many judgements have which status."""
+def store_judgements(bench: Bench, partition: Partition, verdicts: Verdicts, asked: Verdicts) -> Statuses:
+    """Write one row per judged answer of a partition; returns per task how many of those `asked` have which status."""
     workspace = bench.workspace
     whose = {
         "judge_rank": rank(workspace.registry, bench.entry),
@@ -42,12 +44,12 @@ def store_judgements(bench: Bench, partition: Partition, verdicts: Verdicts) -> 
         frame = pl.DataFrame(rows, infer_schema_length=None) if rows else Judgements.empty()
         frame = check_table(frame, Judgements, table)
         workspace.lake.write(table, frame, partition=bench.levels(partition), name=workspace.corpus_version)
-        statuses[task] = Counter(frame["status"].to_list())
+        statuses[task] = _counted(frame, asked[task])
     return statuses
 
 
-def store_controls(bench: Bench, partition: Partition, verdicts: Verdicts) -> Statuses:
-    """Write one row per control or repeated answer; returns per task how many have which status.
+def store_controls(bench: Bench, partition: Partition, verdicts: Verdicts, asked: Verdicts) -> Statuses:
+    """Write one row per control or repeated answer; returns per task how many of those `asked` have which status.
 
     A verdict's answer names its `control`, and for a repeat its `first_request_id`.
     """
@@ -69,8 +71,13 @@ def store_controls(bench: Bench, partition: Partition, verdicts: Verdicts) -> St
         frame = check_table(frame, JudgeControls, table)
         name = f"{workspace.corpus_version}.g{bench.generation}"
         workspace.lake.write(table, frame, partition=bench.levels(partition), name=name)
-        statuses[task] = Counter(frame["status"].to_list())
+        statuses[task] = _counted(frame, asked[task])
     return statuses
+
+
+def _counted(frame: pl.DataFrame, asked: Sequence[Verdict]) -> Counter[str]:
+    ids = {verdict.request_id for verdict in asked}
+    return Counter(frame.filter(pl.col("request_id").is_in(ids))["status"].to_list())
 
 
 def rank(registry: Registry, judge: ModelEntry) -> int:
@@ -99,17 +106,17 @@ def _graded(bench: Bench, verdict: Verdict, responses: dict[str, dict[str, Any]]
         "corpus_version": bench.workspace.corpus_version,
         "request_id": verdict.request_id,
         **bench.identity,
-        **_grades(verdict.task, responses.get(verdict.request_id)),
+        **_grades(verdict, responses.get(verdict.request_id)),
     }
 
 
-def _grades(task: str, response: dict[str, Any] | None) -> dict[str, Any]:
+def _grades(verdict: Verdict, response: dict[str, Any] | None) -> dict[str, Any]:
     """The grades of one response. No response yet, or an error that may pass, is not_run: it is asked again."""
     if response is None or not response["final"]:
         return {"status": "not_run", **_NO_GRADES}
     if response["status"] != "ok":
         return {"status": "judge_failed", **_NO_GRADES, "reason": response["status"]}
-    parsed = parse_judgement(task, response["content"])
+    parsed = parse_judgement(verdict.task, response["content"], json.loads(verdict.answer["answer"]))
     return {
         "status": parsed.status,
         "similarity": parsed.similarity,

@@ -8,13 +8,13 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from rescue_pipeline.llm.adapter import complete
+from rescue_pipeline.llm.adapter import complete, prepare_litellm
 from rescue_pipeline.llm.budget import Budget
 from rescue_pipeline.llm.capabilities import Capabilities, Ladder, request_fields
 from rescue_pipeline.llm.exchange import Exchange, Request
 from rescue_pipeline.llm.lengths import cut_prompt
 from rescue_pipeline.llm.limits import Gate, Place
-from rescue_pipeline.llm.prices import cost_usd, expected_usd, longest_answer, most_usd, price_of
+from rescue_pipeline.llm.prices import cost_usd, longest_answer, most_usd, price_of
 from rescue_pipeline.llm.registry import ModelEntry
 from rescue_pipeline.llm.statuses import Failure, Verdict, classify_error, classify_reply
 from rescue_pipeline.llm.usage import Usage
@@ -67,11 +67,12 @@ class Line:
             if not self._may_send(exchange):  # and so did waiting for the budget
                 await self.budget.settle(most, 0.0)
                 return Failure("api_error", "stopped", self.stopped or "stopped")
-            spent = (expected_usd(self.price, tokens, 0) or 0.0) if most else 0.0  # should it never come back
+            spent = most  # should it never come back: the provider may bill a whole answer that nobody waited for
             try:
                 outcome, usage = await self._exchanged(request, exchange)
-                spent = self._spent(outcome, usage, most, otherwise=spent)
+                spent = self._spent(outcome, usage, most)
             finally:
+                exchange.charged_usd += spent
                 await self.budget.settle(most, spent)
             return self._noted(outcome, usage, place, exchange.rung, request)
 
@@ -81,8 +82,10 @@ class Line:
     async def _exchanged(self, request: Request, exchange: Exchange) -> tuple[Outcome, Usage]:
         """What became of one call, and what it used as far as the provider said so."""
         exchange.rung = self.ladder.rung(request.schema)
+        prepare_litellm()  # its import takes seconds, which are not the call's
         exchange.sending()
         seconds = max(0.001, min(self.gate.limits.call_seconds, exchange.seconds_left()))
+        usage = Usage()
         try:
             async with asyncio.timeout(seconds):
                 response = await complete(
@@ -97,7 +100,7 @@ class Line:
             exchange.received(response, usage)
             return self._whole(request, classify_reply(response), usage), usage
         except Exception as error:
-            return classify_error(error), Usage()
+            return classify_error(error), usage
 
     def _whole(self, request: Request, verdict: Verdict, usage: Usage) -> Outcome:
         """An answer to a prompt that the server cut without a word is no answer to the question."""
@@ -105,10 +108,10 @@ class Line:
             return verdict
         return cut_prompt(usage.prompt, request.prompt_tokens) or verdict
 
-    def _spent(self, outcome: Outcome, usage: Usage, most: float, *, otherwise: float) -> float:
-        """USD of one call. otherwise: what a call costs of which nobody knows whether it was answered."""
-        if isinstance(outcome, Failure) and usage.prompt is None:
-            return 0.0 if outcome.unread else otherwise
+    def _spent(self, outcome: Outcome, usage: Usage, most: float) -> float:
+        """USD of one call; the most it can have cost where nobody knows whether it was answered, or at what length."""
+        if not most or (isinstance(outcome, Failure) and outcome.unread):
+            return 0.0
         cost = cost_usd(self.price, usage)
         return most if cost is None else cost
 

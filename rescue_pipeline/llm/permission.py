@@ -9,6 +9,7 @@ from typing import Any
 
 from rescue_pipeline.datadir import DataDirectory
 from rescue_pipeline.errors import UsageError
+from rescue_pipeline.llm.adapter import provider_of
 from rescue_pipeline.llm.assignments import Assignment
 from rescue_pipeline.llm.budget import Budget, Spending
 from rescue_pipeline.llm.experience import Experience
@@ -17,6 +18,11 @@ from rescue_pipeline.llm.prices import price_of
 from rescue_pipeline.llm.registry import ModelEntry
 from rescue_pipeline.llm.spent import spent_in_run
 from rescue_pipeline.llm.workspace import Workspace
+
+_PROXY = ("USE_LITELLM_PROXY", "LITELLM_PROXY_API_BASE")
+"""Send every request, of whatever provider, to a proxy."""
+_ADDRESS_ENDINGS = ("_API_BASE", "_BASE_URL", "_API_URL", "_API_BASE_URL", "_ENDPOINT", "_API_ENDPOINT")
+_OTHER_NAMES = {"HUGGINGFACE": ["HF"], "TEXT_COMPLETION_OPENAI": ["OPENAI"], "VOLCENGINE": ["ARK"]}
 
 
 def permitted(workspace: Workspace, assignments: Sequence[Assignment[Any]], spending: Spending) -> Budget:
@@ -56,10 +62,9 @@ def refuse_private(directory: DataDirectory, entries: Iterable[ModelEntry]) -> N
 def refuse_redirected(entries: Iterable[ModelEntry]) -> None:
     """A key goes to the address in the registry: variables that would send it elsewhere unseen are refused."""
     for entry in entries:
-        if entry.api_base is not None or entry.is_baseline:
+        if entry.is_baseline:
             continue
-        provider = entry.litellm.split("/", 1)[0].upper()
-        for name in (f"{provider}_API_BASE", f"{provider}_BASE_URL"):
+        for name in [*_PROXY, *([] if entry.api_base else _address_variables(entry.litellm))]:
             if os.environ.get(name):
                 raise UsageError(
                     f"the environment sends {entry.id} to another address than the registry; nothing was asked",
@@ -67,6 +72,13 @@ def refuse_redirected(entries: Iterable[ModelEntry]) -> None:
                     expected="an address in models.yaml, beside the key that is meant for it",
                     advice=f"unset {name}, or give {entry.id} an api_base and an api_key_env in ./models.yaml",
                 )
+
+
+def _address_variables(model: str) -> list[str]:
+    """The variables from which LiteLLM takes the address of a model's provider."""
+    provider = provider_of(model).upper().replace("-", "_")
+    names = [provider, provider.replace("_", ""), provider.split("_")[0], *_OTHER_NAMES.get(provider, [])]
+    return [f"{name}{ending}" for name in dict.fromkeys(names) for ending in _ADDRESS_ENDINGS]
 
 
 def refuse_unpriced(entries: Iterable[ModelEntry]) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from rescue_pipeline.llm.answering import parse_partition
 from rescue_pipeline.llm.judges import grade_again
@@ -12,7 +14,7 @@ from rescue_pipeline.llm.lease import lease, lease_file
 from rescue_pipeline.llm.plans import TABLE, rebuild_plans
 from rescue_pipeline.llm.segments import SUFFIX, Stream, repair, seal
 from rescue_pipeline.llm.workspace import Partition, Workspace
-from rescue_pipeline.schemas import LAKE_TABLES
+from rescue_pipeline.schemas import LAKE_TABLES, Instances
 
 log = logging.getLogger(__name__)
 _JUDGE = "judge_responses_"
@@ -52,38 +54,56 @@ def restore_lost_plans(workspace: Workspace) -> RebuildSummary | None:
 
 
 def _parse_all(workspace: Workspace) -> int:
-    """Parse every planned partition and task; returns the number of answers."""
-    planned = _planned(workspace)
-    return sum(parse_partition(workspace, part, task).rows for part, tasks in planned.items() for task in sorted(tasks))
+    """Parse every planned partition and task of every corpus version that is still there; returns how many answers."""
+    total = 0
+    for version, planned in _planned_by_version(workspace).items():
+        at = replace(workspace, corpus_version=version)
+        total += sum(parse_partition(at, part, task).rows for part, tasks in planned.items() for task in sorted(tasks))
+    return total
 
 
-def _planned(workspace: Workspace) -> dict[Partition, set[str]]:
-    """The tasks of every partition that was ever planned."""
+def _planned_by_version(workspace: Workspace) -> dict[str, dict[Partition, set[str]]]:
+    """What was planned of each corpus version whose questions the lake still has: only these can be read again."""
+    known = set(workspace.lake.read("instances", Instances, columns=["corpus_version"])["corpus_version"])
+    found: dict[str, dict[Partition, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for path, partition, task in _plan_files(workspace):
+        if (version := path.name.split(".", 1)[0]) in known:
+            found[version][partition].add(task)
+    return found
+
+
+def _plan_files(workspace: Workspace) -> Iterator[tuple[Path, Partition, str]]:
     folder = workspace.datadir.journal / TABLE
-    planned: dict[Partition, set[str]] = defaultdict(set)
     for path in sorted(folder.rglob(f"*{SUFFIX}")):
         levels = _levels(path.parent.relative_to(folder).parts)
         task = levels.pop("task")
-        planned[Partition(**levels)].add(task)
-    return planned
+        yield path, Partition(**levels), task
 
 
 def _grade_all(workspace: Workspace) -> int:
-    """Read what every judge said; returns the number of judgements."""
-    asked: dict[str, dict[Partition, set[str]]] = defaultdict(lambda: {part: set() for part in _planned(workspace)})
+    """Read what every judge said of every corpus version; returns the number of judgements."""
+    judged = _judged_tasks(workspace)
+    total = 0
+    for version, planned in _planned_by_version(workspace).items():
+        at = replace(workspace, corpus_version=version)
+        for judge, tasks in judged.items():
+            if judge in workspace.registry.models:
+                asked = {partition: tasks.get(partition, set()) for partition in planned}
+                total += grade_again(at, workspace.registry.models[judge], asked)
+            else:
+                log.warning("the judge %s is in no models.yaml any more: its judgements stay in the journal", judge)
+    return total
+
+
+def _judged_tasks(workspace: Workspace) -> dict[str, dict[Partition, set[str]]]:
+    """By judge: the tasks of each partition of which the journal holds its responses."""
+    judged: dict[str, dict[Partition, set[str]]] = defaultdict(lambda: defaultdict(set))
     for path in sorted(workspace.datadir.journal.glob(f"{_JUDGE}*/**/*{SUFFIX}")):
         table, *folders = path.parent.relative_to(workspace.datadir.journal).parts
         levels = _levels(folders)
-        partition = asked[levels.pop("judge")].get(Partition(**levels))
-        if partition is not None:  # controls belong to no partition that was planned
-            partition.add(table.removeprefix(_JUDGE))
-    total = 0
-    for judge, partitions in asked.items():
-        if judge in workspace.registry.models:
-            total += grade_again(workspace, workspace.registry.models[judge], partitions)
-        else:
-            log.warning("the judge %s is in no models.yaml any more; its judgements stay in the journal only", judge)
-    return total
+        judge = levels.pop("judge")
+        judged[judge][Partition(**levels)].add(table.removeprefix(_JUDGE))
+    return judged
 
 
 def _levels(folders: tuple[str, ...] | list[str]) -> dict[str, str]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
 
 from rescue_pipeline.keys import known_secrets
 
@@ -30,8 +33,7 @@ def redact(text: str, *, secrets: Iterable[str] = (), quotes: Iterable[str] = ()
     quotes: texts that were sent (messages): a provider may echo them in its error, and they may be session text.
     """
     text = text[:_LONGEST_READ]
-    for secret in sorted({*secrets, *known_secrets()}, key=len, reverse=True):
-        text = text.replace(secret, "[key]")
+    text = _without(text, _forms({*secrets, *known_secrets()}))
     for pattern, replacement in _PATTERNS:
         text = pattern.sub(replacement, text)
     text = _without_quotes(text, quotes)
@@ -39,12 +41,36 @@ def redact(text: str, *, secrets: Iterable[str] = (), quotes: Iterable[str] = ()
     return text if len(text) <= MAX_CHARACTERS else text[: MAX_CHARACTERS - 1] + "…"
 
 
+def without_keys(record: Mapping[str, Any], secrets: Iterable[str]) -> dict[str, Any]:
+    """A record whose texts hold none of the secrets, in no form: a server may echo a key in what it answers."""
+    forms = _forms(set(secrets))
+    return {name: _without(value, forms) if isinstance(value, str) else value for name, value in record.items()}
+
+
+def _without(text: str, forms: Sequence[str]) -> str:
+    for form in forms:
+        text = text.replace(form, "[key]")
+    return text
+
+
+def _forms(secrets: set[str]) -> list[str]:
+    """The secrets as they are and as URLs, JSON and base64 write them, the longest first."""
+    forms = set(secrets)
+    for secret in secrets:
+        escaped = json.dumps(secret)[1:-1]
+        encoded = secret.encode("utf-8", "surrogatepass")
+        forms |= {escaped, escaped.replace("/", "\\/"), quote(secret, safe=""), quote(secret)}
+        for variant in (base64.b64encode(encoded), base64.urlsafe_b64encode(encoded)):
+            forms |= {variant.decode("ascii"), variant.decode("ascii").rstrip("=")}
+    return sorted(forms - {""}, key=len, reverse=True)
+
+
 def _without_quotes(text: str, quotes: Iterable[str]) -> str:
     """Remove every run of `_QUOTE` or more characters that was also sent, as it stood or as JSON writes it."""
     sent = {
         form[start : start + _QUOTE]
-        for quote in quotes
-        for form in (quote, json.dumps(quote)[1:-1], json.dumps(quote, ensure_ascii=False)[1:-1])
+        for told in quotes
+        for form in (told, json.dumps(told)[1:-1], json.dumps(told, ensure_ascii=False)[1:-1])
         for start in range(len(form) - _QUOTE + 1)
     }
     kept, position = [], 0

@@ -15,7 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationIn
 
 from rescue_pipeline.bundle import ASSETS
 from rescue_pipeline.errors import UsageError
-from rescue_pipeline.llm.addresses import is_vendors, is_without_secrets, names_a_secret
+from rescue_pipeline.llm.addresses import host_of, is_vendors, is_within_reach, is_without_secrets, names_a_secret
+from rescue_pipeline.llm.parameter_values import refuse_unsendable, wrong_parameter
 from rescue_pipeline.llm.registry_files import describe, merged, read_models
 from rescue_pipeline.settings import Settings
 
@@ -49,12 +50,19 @@ RESERVED_PARAMETERS = frozenset(
         "mock_response",
         "fallbacks",
         "custom_llm_provider",
+        "use_litellm_proxy",
+        "model_list",
+        "context_window_fallback_dict",
+        "mock_tool_calls",
     ]
 )
 
+ANSWER_LIMITS = ("max_tokens", "max_completion_tokens")
+"""The parameters that limit the length of an answer."""
+
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class Limits(_Strict):
@@ -83,6 +91,13 @@ class Price(_Strict):
     beyond: Price | None = None
     """The price of longer prompts."""
 
+    @field_validator("input", "output", "cached", "cache_write", mode="before")
+    @classmethod
+    def _is_no_bytes(cls, value: Any) -> Any:
+        if isinstance(value, bytes):  # YAML's !!binary would pass for a number
+            raise ValueError("a number")
+        return value
+
     @model_validator(mode="after")
     def _covers_every_length(self) -> Price:
         if (self.up_to_tokens is None) != (self.beyond is None):
@@ -110,6 +125,8 @@ class ModelEntry(_Strict):
     api_key_env: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] | None = None
     params: dict[str, Any] = Field(default_factory=dict)
     """Laid over the protocol's parameters; null takes one away (a model that refuses `temperature`)."""
+    local_host: str | None = None
+    """The host of api_base once more, where its name does not show that it is one's own."""
     local: bool = False
     vendor: str | None = None
     limits: Limits = Limits()
@@ -132,6 +149,11 @@ class ModelEntry(_Strict):
             raise ValueError(f"parameters of the model; {', '.join(reserved)} is set by the request layer")
         if names_a_secret(params):
             raise ValueError("parameters without keys: they are stored with every answer; use api_key_env")
+        for name in ANSWER_LIMITS:
+            limit = params.get(name)
+            if limit is not None and (type(limit) is not int or limit < 1):
+                raise wrong_parameter(name, "a whole number of at least 1, or null", limit)
+        refuse_unsendable(params)
         return params
 
     @field_validator("api_base")
@@ -151,6 +173,8 @@ class ModelEntry(_Strict):
                 raise ValueError("false, or api_base with the address of your own server")
             if is_vendors(address):
                 raise ValueError("false: api_base is a vendor's own address")
+            if not is_within_reach(address) and info.data.get("local_host") != host_of(address):
+                raise ValueError(f"false, or, if that public host is your own server, local_host: {host_of(address)}")
         return local
 
     @property

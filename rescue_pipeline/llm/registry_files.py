@@ -26,6 +26,9 @@ class _NoDuplicates(yaml.SafeLoader):
         seen: set[Any] = set()
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)
+            if not _can_be_key(key):
+                problem = f"a {_kind(key).removeprefix('a ')} cannot be a key"
+                raise yaml.constructor.ConstructorError(None, None, problem, key_node.start_mark)
             if key in seen:
                 raise yaml.constructor.ConstructorError(None, None, f"the key {key} stands twice", key_node.start_mark)
             seen.add(key)
@@ -91,6 +94,9 @@ def describe(error: ValidationError, source: Path, model: str) -> UsageError:
         and isinstance(first["input"], str | int | float)
     ):
         found = f"{found} {first['input']!r}"[:100]
+    if first["type"] == "parameter":
+        told = first["ctx"]
+        path, found = [part for part in [*path, told["field"]] if part], told["found"]
     expected = "a field that exists (see docs/models.md)" if first["type"] == "extra_forbidden" else first["msg"]
     return _wrong(source, model, ".".join(path) or "(entry)", expected, found, more=len(others))
 
@@ -106,6 +112,16 @@ def _yaml(path: Path) -> Any:
         mark = getattr(error, "problem_mark", None)
         line = f"line {mark.line + 1}: " if mark else ""
         raise _wrong(path, None, "(file)", "YAML", f"{line}{getattr(error, 'problem', 'unreadable')}") from None
+    except ValueError as error:  # a date that does not exist
+        raise _wrong(path, None, "(file)", "YAML", str(error)) from None
+
+
+def _can_be_key(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
 
 
 def _wrong(path: Path, entry: str | None, field: str, expected: str, found: str, more: int = 0) -> UsageError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rescue_pipeline.errors import UsageError
@@ -10,7 +10,7 @@ from rescue_pipeline.llm.baselines import ITEMS, RENAMED, corpus_key
 from rescue_pipeline.llm.exchange import Request
 from rescue_pipeline.llm.generations import generation_of
 from rescue_pipeline.llm.identity import CORPUS, parameters_of, request_id
-from rescue_pipeline.llm.registry import LEXICAL_JUDGE, ModelEntry
+from rescue_pipeline.llm.registry import ANSWER_LIMITS, LEXICAL_JUDGE, ModelEntry
 from rescue_pipeline.llm.views import Views
 from rescue_pipeline.llm.workspace import IMPORTED, Messages, Partition, Row, Workspace
 from rescue_pipeline.tasks.answers import JsonSchema, answer_schema
@@ -60,7 +60,7 @@ class Renderer:
             parameters=parameters,
             schema=None if self.entry.structured_output == "none" else self._schema(spec, instances),
             metadata=self._metadata(instances) if self.entry.is_baseline else None,
-            retry_tokens=self._retry_tokens(len(instances)) if "max_tokens" in parameters else None,
+            retry_tokens=self._retry_tokens(len(instances), parameters),
         )
 
     def identity(self, instances: Iterable[Row], epoch: str) -> str:
@@ -77,10 +77,16 @@ class Renderer:
         }
         return parameters_of(asked, self.entry)
 
-    def _retry_tokens(self, n: int) -> int:
+    def _retry_tokens(self, n: int, parameters: Mapping[str, Any]) -> int | None:
+        """The larger budget of a second try, never below the first; None where the first has no limit."""
+        first = max((parameters[name] for name in ANSWER_LIMITS if name in parameters), default=None)
+        if first is None:
+            return None
+        if any(self.entry.params.get(name) is not None for name in ANSWER_LIMITS):
+            return 2 * int(first)
         # which of the two ran out is known only when the answer is there, so both get more room
         reasoning = 2 * self.protocol.reasoning_tokens if self.entry.reasoning else 0
-        return n * self.protocol.retry_answer_tokens + reasoning
+        return max(int(first), n * self.protocol.retry_answer_tokens + reasoning)
 
     def _messages(self, spec: TaskSpec, instances: Batch) -> Messages:
         first, views, modality = instances[0], self.views, self.partition.modality

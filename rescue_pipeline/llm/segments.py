@@ -19,6 +19,7 @@ import polars as pl
 
 from rescue_pipeline.errors import RescueError
 from rescue_pipeline.lake import Lake
+from rescue_pipeline.llm import storable
 from rescue_pipeline.schemas import LAKE_TABLES, check_table
 
 log = logging.getLogger(__name__)
@@ -127,10 +128,10 @@ def seal(path: Path, stream: Stream, lake: Lake) -> int:
     records = read_records(path)
     if not records:
         return 0
-    for record in records:
-        if record["content"] is not None:  # half a surrogate pair can be sent by a model, but not stored in Parquet
-            record["content"] = record["content"].encode("utf-8", "replace").decode("utf-8")
     schema = LAKE_TABLES[stream.table]
+    # a journal of an earlier release may hold what no table can: that must not block its partition for ever
+    counts = [name for name, column in schema.to_schema().columns.items() if column.nullable and _is_whole(column)]
+    records = [storable.row(record, counts) for record in records]
     frame = pl.DataFrame(records, infer_schema_length=None).with_columns(
         pl.col("sent_at").str.to_datetime(time_unit="us", time_zone="UTC"),
         *_columns_since_added(schema, records),
@@ -138,6 +139,10 @@ def seal(path: Path, stream: Stream, lake: Lake) -> int:
     )
     lake.write(stream.table, check_table(frame, schema, stream.table), partition=dict(stream.levels), name=path.stem)
     return len(records)
+
+
+def _is_whole(column: Any) -> bool:
+    return str(column.dtype) == "Int64"
 
 
 def _columns_since_added(schema: type[pa.DataFrameModel], records: list[dict[str, Any]]) -> list[pl.Expr]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from rescue_pipeline.llm.tool import TOOL_NAME
 from rescue_pipeline.llm.waits import retry_after_seconds
 
 PERMANENT = frozenset({400, 401, 402, 403, 404, 405, 413, 415, 422, 501})
@@ -23,9 +24,13 @@ _STOPS = {
     403: "access was refused",
     404: "the model or the address does not exist there",
 }
+_INTERRUPTED = frozenset({"insufficient_system_resource", "error", "abort", "aborted", "cancelled", "timeout"})
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_REDIRECTED = "the endpoint sends its callers to another address, which is not followed (correct api_base of its entry)"
 _FILTERED = re.compile(
     r"content_filter|content_policy|responsibleaipolicyviolation|content management policy|data_inspection_failed"
-    r"|inappropriate content|flagged|requires moderation|prohibited_content|sensitive_words",
+    r"|inappropriate content|flagged|\bmoderat(ion|ed)\b|prohibited_content|sensitive_words"
+    r"|(blocked|rejected|refused|violat\w+)[^.]{0,40}\b(usage|content|safety) polic(y|ies)",
     re.IGNORECASE,
 )
 _OVER_CONTEXT = re.compile(
@@ -36,13 +41,14 @@ _OVER_CONTEXT = re.compile(
 )
 _NO_CREDIT = re.compile(r"insufficient_quota|exceeded your current quota|insufficient balance", re.IGNORECASE)
 _DAILY = re.compile(
-    r"\bper[-_ ]?day|\bdaily\b|\b[rt]pd\b|requests?_?per_?day|tokens?_?per_?day|free-models-per-day|\b24 ?h(ours)?\b",
+    r"\bper[-_ ]?day|\bdaily[-_ ](\w+[-_ ])?(limit|quota|requests?|tokens?|cap|allowance)|\b(limit|quota) \w+ daily\b"
+    r"|\b[rt]pd\b|(requests?|tokens?)_?per_?day|\b(limit|quota)[^.]{0,40}\b24 ?h(ours)?\b",
     re.IGNORECASE,
 )
 _DAILY_HEADER = re.compile(r"ratelimit-remaining-(requests|tokens)-day$")
 _FORM = {
-    "json_schema": r"response_?format|json[_ ]?schema|structured[_ ]?outputs?|guided|grammar|\bschema\b",
-    "tool": r"\btools?\b|tool_choice|function[_ ]?call|\bfunctions?\b|grammar|\bschema\b|response_?format",
+    "json_schema": r"response_?format|json[_ ]?schema|structured[_ ]?outputs?|guided|grammar|(output|response)_schema",
+    "tool": r"\btools?\b|tool_choice|function[_ ]?call|\bfunctions?\b|grammar|input_schema|response_?format",
     "json_object": r"response_?format|json[_ ]?(object|mode|schema)|structured[_ ]?outputs?|guided|grammar",
 }
 """What an error speaks of when it is the form of the answer that the server does not take, by rung."""
@@ -97,17 +103,24 @@ class MalformedReply(Exception):
     """A reply without any choice in it."""
 
 
+class InterruptedReply(Exception):
+    """A reply that the server broke off, by no limit of ours: what there is of it is no answer."""
+
+
 def classify_error(error: BaseException) -> Failure:
     """What an exception of LiteLLM (or ours) means. Its text is raw: redact it before it goes anywhere."""
     kind, text = type(error).__name__, str(error)
     code = getattr(error, "status_code", None)
     code = int(code) if isinstance(code, int | str) and str(code).isdigit() else None
+    code = _redirect(error) or code
+    if code in _REDIRECTS:
+        return Failure("api_error", kind, text, code, stops=_REDIRECTED, unread=True)
     if isinstance(error, TimeoutError):
         return Failure("api_error", "timeout", "no reply within the time limit", retryable=True)
     if code in PERMANENT:
         return _permanent(error, kind, text, code)
     headers = _headers(error)
-    stops = _used_up(text, headers) if code in _HASTE else None
+    stops = _used_up(_searched(error), headers) if code in _HASTE else None
     return Failure(
         "api_error",
         kind,
@@ -137,17 +150,31 @@ def _never_read(error: BaseException, code: int | None) -> bool:
 
 def _causes(error: BaseException) -> set[str]:
     """What an error comes from; LiteLLM tells it in no other way."""
-    names: set[str] = set()
-    cause: BaseException | None = error
-    for _ in range(_DEEPEST_CAUSE):
-        if cause is not None:
-            names.add(type(cause).__name__)
-            cause = cause.__cause__ or cause.__context__
-    return names
+    return {type(cause).__name__ for cause in _chain(error)}
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    chain, cause = [error], error.__cause__ or error.__context__
+    while cause is not None and len(chain) < _DEEPEST_CAUSE:
+        chain.append(cause)
+        cause = cause.__cause__ or cause.__context__
+    return chain
+
+
+def _searched(error: BaseException) -> str:
+    """All that an error says: some servers name the reason in a code alone."""
+    chain = [f"{getattr(one, 'code', '')} {getattr(one, 'body', '')}" for one in _chain(error)]
+    return " ".join([type(error).__name__, *chain, str(error)])
+
+
+def _redirect(error: BaseException) -> int | None:
+    """The status of a redirect that was not followed; LiteLLM gives it others."""
+    codes = [getattr(getattr(one, "response", None), "status_code", None) for one in _chain(error)]
+    return next((code for code in codes if isinstance(code, int) and code in _REDIRECTS), None)
 
 
 def _permanent(error: BaseException, kind: str, text: str, code: int) -> Failure:
-    searched = f"{kind} {getattr(error, 'code', '')} {getattr(error, 'body', '')} {text}"
+    searched = _searched(error)
     if kind == "ContentPolicyViolationError" or _FILTERED.search(searched):
         return Failure("filtered", kind, text, code, unread=True)
     if kind == "ContextWindowExceededError" or (code in (400, 413, 422) and _OVER_CONTEXT.search(searched)):
@@ -169,12 +196,15 @@ def _headers(error: BaseException) -> Mapping[str, str]:
 def classify_reply(response: Any) -> Verdict:
     """What a reply is, from its signals alone; a reply that was cut off is truncated whatever it holds.
 
-    Raises MalformedReply when there is no choice in it.
+    Raises MalformedReply when there is no choice in it, InterruptedReply when the server broke off.
     """
     choices = getattr(response, "choices", None)
     if not choices:
         raise MalformedReply("the reply holds no choice")
     message, finish = choices[0].message, choices[0].finish_reason
+    own = (getattr(choices[0], "provider_specific_fields", None) or {}).get("native_finish_reason")
+    if own in _INTERRUPTED:  # LiteLLM makes a "stop" of it
+        raise InterruptedReply(f"the server broke off: {own}")
     content, refusal = _content(message), getattr(message, "refusal", None)
     if refusal or finish == "refusal":
         return Verdict("refused", content or refusal, finish)
@@ -187,10 +217,11 @@ def classify_reply(response: Any) -> Verdict:
 
 
 def _content(message: Any) -> str | None:
-    """The answer's text: the arguments of the call where the answer was given as a tool call."""
-    calls = getattr(message, "tool_calls", None) or []
-    given = [call.function.arguments for call in calls if getattr(call, "function", None) is not None]
-    content: str | None = given[0] if given and given[0] else message.content
+    """The answer's text: the arguments of the call where the answer was given as a call of the tool asked for."""
+    calls = [getattr(call, "function", None) for call in getattr(message, "tool_calls", None) or []]
+    given = dict.fromkeys(call.arguments for call in calls if call and call.name == TOOL_NAME and call.arguments)
+    # calls that differ all stand in the text: which one is meant is not for us to choose, and the parser sees it
+    content: str | None = "\n".join(given) or message.content
     return content
 
 

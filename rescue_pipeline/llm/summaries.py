@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from rescue_pipeline.llm.assignments import Assignment
@@ -38,6 +38,8 @@ class PartitionSummary:
     tasks: dict[str, TaskSummary]
     seconds: float
     stopped_reason: str | None
+    stops: dict[str, str] = field(default_factory=dict)
+    """The same by model asked, where several judges are joined."""
 
     @classmethod
     def of(cls, work: Assignment[Any], statuses: Mapping[str, Counter[str]]) -> PartitionSummary:
@@ -53,7 +55,8 @@ class PartitionSummary:
             )
             for task, tally in work.tallies.items()
         }
-        return cls(work.partition, work.entry.id, tasks, work.seconds, work.stopped)
+        stops = {} if work.stopped is None else {work.entry.id: work.stopped}
+        return cls(work.partition, work.entry.id, tasks, work.seconds, work.stopped, stops)
 
     @classmethod
     def joined(cls, parts: Sequence[PartitionSummary]) -> PartitionSummary:
@@ -65,6 +68,7 @@ class PartitionSummary:
             tasks={task: _added([part.tasks[task] for part in parts if task in part.tasks]) for task in tasks},
             seconds=max(part.seconds for part in parts),
             stopped_reason="; ".join(part.stopped_reason for part in parts if part.stopped_reason) or None,
+            stops={model: reason for part in parts for model, reason in part.stops.items()},
         )
 
     @property
@@ -106,6 +110,7 @@ class PartitionSummary:
             "cost_usd": part.cost_usd,
             "seconds": round(self.seconds, 3),
             "stopped": self.stopped_reason,
+            "stops": self.stops or None,
             **part.by_status,
         }
 

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from rescue_pipeline.llm import storable
+
 
 @dataclass(frozen=True)
 class Usage:
@@ -82,8 +84,7 @@ class Usage:
 
 
 def _count(holder: Any, name: str) -> int | None:
-    value = getattr(holder, name, None)
-    return value if isinstance(value, int) and value >= 0 else None
+    return storable.count(getattr(holder, name, None))
 
 
 def _first(*counts: int | None) -> int | None:
@@ -103,8 +104,9 @@ def _plain(usage: Any) -> dict[str, Any]:
 def _numbers(fields: Mapping[str, Any]) -> dict[str, Any]:
     kept: dict[str, Any] = {}
     for name, value in fields.items():
-        if isinstance(value, int) and not isinstance(value, bool):
-            kept[name] = value
-        elif isinstance(value, Mapping) and (inner := _numbers(value)):
-            kept[name] = inner
+        if isinstance(value, Mapping):
+            if inner := _numbers(value):
+                kept[name] = inner
+        elif (number := storable.count(value)) is not None:
+            kept[name] = number
     return kept

@@ -21,14 +21,19 @@ def retry_after_seconds(headers: Mapping[str, str], now: datetime | None = None)
     value = values.get("retry-after", "")
     try:
         if values.get("retry-after-ms"):
-            return max(0.0, float(values["retry-after-ms"]) / 1000)
+            return _positive(float(values["retry-after-ms"]) / 1000)
         if value and not value[0].isalpha():
-            return max(0.0, float(value))
+            return _positive(float(value))
         when = email.utils.parsedate_to_datetime(value)
     except (ValueError, TypeError):
         return _reset_seconds(values, now)
     aware = when if when.tzinfo else when.replace(tzinfo=UTC)
-    return max(0.0, (aware - now).total_seconds())
+    return _positive((aware - now).total_seconds())
+
+
+def _positive(seconds: float) -> float | None:
+    """A wait; no wait at all says nothing: who is refused and asks again at once is refused again."""
+    return seconds if seconds > 0 else None
 
 
 def _reset_seconds(values: Mapping[str, str], now: datetime) -> float | None:

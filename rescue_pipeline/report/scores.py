@@ -10,6 +10,7 @@ from typing import Any
 from rescue_pipeline.report.formatting import MetricFormat, count, metric_format
 from rescue_pipeline.report.reading import Rows
 from rescue_pipeline.report.view import Cell, Strip, words
+from rescue_pipeline.report.wording import protocol_label
 
 WORD_OVERLAP = "Word overlap"
 SAME_VENDOR = "same vendor"
@@ -25,7 +26,7 @@ class Condition:
 
     @property
     def name(self) -> str:
-        return f"{self.modality}, protocol {self.protocol}"
+        return f"{self.modality}, {protocol_label(self.protocol)}"
 
 
 @dataclass(frozen=True, order=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from rescue_pipeline.tasks.spec import load_protocol, protocol_names
+
 RESEARCH_ONLY = "Research only: not for clinical use, and no statement about any person."
 TERMS = (
     "These figures compare programs. They must not guide the care of anybody.",
@@ -36,3 +38,9 @@ METRIC_NOTES = (
     "with an LLM judge.",
     "Chance is the expected score of answers drawn at random among those allowed.",
 )
+
+
+def protocol_label(protocol: str) -> str:
+    """`protocol official, leaks on purpose`: a figure that leaks were part of must never pass for a clean one."""
+    leaks = load_protocol(protocol).leaks if protocol in protocol_names() else ()
+    return f"protocol {protocol}, leaks on purpose" if leaks else f"protocol {protocol}"

@@ -80,13 +80,19 @@ class Responses(_Partitioned):
     cost_usd: float = pa.Field(nullable=True)
     provider_model: str = pa.Field(nullable=True)
     system_fingerprint: str = pa.Field(nullable=True)
+    charged_usd: float = pa.Field(nullable=True, default=None)
+    """What a budget was charged: the cost, or the most that calls of unknown cost can have cost."""
     counted_tokens: pl.Int64 = pa.Field(nullable=True)
-    """Of the prompts sent, as our own tokenizer counts them: far fewer reported ones mean that a prompt was cut."""
+    """Of the prompts whose tokens the provider reported, as our own tokenizer counts them: far fewer reported ones mean
+    that a prompt was cut."""
     truncated_in: str = pa.Field(isin=["reasoning", "answer"], nullable=True)
     run_id: str = pa.Field(nullable=True)
     sent_at: Utc
     seconds: float = pa.Field(ge=0)
     segment: str
+
+    class Config:
+        add_missing_columns = True
 
 
 class Answers(_Asked):

@@ -5,20 +5,24 @@ little to answer the task itself in place of comparing. It sees no model name, n
 arithmetic), no attitude (the answer has none), no other turn. Totals are computed from its grades, never asked for.
 
 A grade counts when it is an integer inside its scale, or that integer as text ("4"). Anything else (4.5, 4.0, "8/10",
-6 of 5, prose, a grade that is missing, two verdicts that differ) makes the judgement judge_failed; nothing is clamped,
-and nothing has a default.
+6 of 5, prose, a grade that is missing) makes the judgement judge_failed; nothing is clamped, and nothing has a default.
+
+A verdict is the whole reply, or its one code fence, once reasoning blocks are dropped. An object among other text is
+none, for it may be the answer's own, which the judge quotes; nor is one inside another object, a list or a string.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rescue_pipeline.errors import RescueError
 from rescue_pipeline.tasks.answers import REASON, JsonSchema, strict_object
-from rescue_pipeline.tasks.extraction import locate, reason_of, values
+from rescue_pipeline.tasks.extraction import reason_of, without_reasoning
+from rescue_pipeline.tasks.labels import normalise_label
 from rescue_pipeline.tasks.templates import PROMPTS, quotation_code, render, sha256_of, used_files
 
 JUDGE_PROMPTS = PROMPTS / "judge"
@@ -30,6 +34,9 @@ SCALES: dict[str, dict[str, tuple[int, int]]] = {
 """The grades of each judged task with their lowest and highest value: one source for prompt, schema and parser."""
 
 DIGITS = frozenset("0123456789")
+_FENCED = re.compile(r"```[ \t]*[\w+-]*[ \t]*\r?\n?(.*?)```", re.DOTALL)
+_UNSEEN = re.compile(r"[\s\\]+")
+"""What a quotation may add or leave out: blanks, and the marks before a quote within a quote."""
 _VIEWPOINT = ("source", "target", "viewpoint")
 
 
@@ -78,27 +85,48 @@ def judge_schema(task: str) -> JsonSchema:
     return strict_object({REASON: {"type": "string"}, **grades})
 
 
-def parse_judgement(task: str, content: str | None) -> ParsedJudgement:
+def parse_judgement(task: str, content: str | None, answer: Mapping[str, Any] | None = None) -> ParsedJudgement:
     """Read a verdict: all grades of the task, each an integer in its scale, or judge_failed. Never raises on text.
 
-    A text with two verdicts that differ is none: one of them may be the answer's own, which the judge quotes.
+    answer: the judged answer (canonical). A reply that is an object out of it is an echo, and no verdict.
     """
-    hits = (locate(found, tuple(SCALES[task])) for found in values(content or ""))
-    verdicts = [_verdict(task, hit[0]) for hit in hits if hit is not None]
-    if not verdicts or any(_grades(verdict) != _grades(verdicts[0]) for verdict in verdicts):
+    text = _alone(content or "")
+    record = _record(text)
+    if record is None or (answer is not None and _bare(text) in _bare(_quoted(task, answer))):
         return ParsedJudgement("judge_failed")
-    return verdicts[0]
-
-
-def _verdict(task: str, record: Mapping[str, Any]) -> ParsedJudgement:
     grades = {grade: _grade(record.get(grade), *scale) for grade, scale in SCALES[task].items()}
     if None in grades.values():
-        return ParsedJudgement("judge_failed", reason=reason_of(dict(record)))
-    return ParsedJudgement("ok", **grades, reason=reason_of(dict(record)))
+        return ParsedJudgement("judge_failed", reason=reason_of(record))
+    return ParsedJudgement("ok", **grades, reason=reason_of(record))
 
 
-def _grades(verdict: ParsedJudgement) -> tuple[int | None, ...]:
-    return verdict.similarity, verdict.pairing, verdict.content
+def _alone(content: str) -> str:
+    """The reply without its reasoning and its code fence; "" where reasoning, not the reply, has the last word."""
+    text = content.strip().lstrip("\ufeff").strip()
+    if _record(text) is None:
+        reply = without_reasoning(text)
+        text = reply if text.endswith(reply) else ""  # cut off, or a tag that the answer brought along
+    fenced = _FENCED.fullmatch(text)
+    return fenced[1].strip() if fenced else text
+
+
+def _record(text: str) -> dict[str, Any] | None:
+    """The object that a text is, keys in normal form; None for anything else, or a key that is given twice."""
+    try:
+        return json.loads(text, strict=False, object_pairs_hook=_unique) if text.startswith("{") else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    record = {normalise_label(key): value for key, value in pairs}
+    if len(record) < len(pairs):
+        raise ValueError("a key is given twice")
+    return record
+
+
+def _bare(text: str) -> str:
+    return _UNSEEN.sub("", text).casefold()
 
 
 def judge_template_sha256(task: str) -> str:

@@ -143,6 +143,36 @@ def test_a_template_that_quotes_the_corpus_is_found(
     assert SESSION in finding["instance_id"]
 
 
+@pytest.mark.parametrize(
+    ("task", "check", "text"),
+    [
+        ("er", "gold_example", "For instance {emotion}."),
+        ("itp", "gold_example", "For instance {emotion}."),
+        ("vp", "gold_example", "Somebody thinks: {viewpoint}!"),
+        ("rpp", "gold", "Most of the time it is repair_softening."),
+        ("rpp", "gold", "Most of the time it is Repair Softening."),
+        ("ssp", "gold", "Most of the time it is track."),
+        ("stp", "gold", "It is often Ana."),
+        ("itp", "ids", "About ana_and_bo/000."),
+        ("vp", "ids", "As in MADE.jsonl."),
+    ],
+)
+def test_a_template_that_names_an_answer_or_a_session_is_found(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, task: str, check: str, text: str
+) -> None:
+    gold = json.loads(workspace.corpus.of_task("er")[-1]["gold"])
+    view = json.loads(workspace.corpus.of_task("vp")[-1]["gold"])["viewpoints"][0]
+    planted = text.format(emotion=gold["emotion"].upper(), viewpoint=view["viewpoint"])
+    shutil.copytree(PROMPTS, tmp_path / "prompts")
+    template = tmp_path / "prompts" / "standard" / f"{task}.md.j2"
+    honest = template.read_text(encoding="utf-8")
+    template.write_text(honest.replace("{% block form %}", f"{{% block form %}}\n{planted}\n"), encoding="utf-8")
+    monkeypatch.setattr(protocols, "PROMPTS", tmp_path / "prompts")
+    one = audit_of(workspace, task)
+    assert {row["check_name"] for row in one.leaks} == {check}
+    assert {row["place"] for row in one.findings} == {f"templates standard/{task}.md.j2"}
+
+
 def test_examples_of_the_own_session_group_are_found(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     own_group = staticmethod(lambda self, spec, protocol, instance: [
         row for row in self._ring if row["session_group"] == instance["session_group"]

@@ -103,3 +103,8 @@ def test_a_judge_of_the_models_own_vendor_is_a_word_not_a_figure(capsys: pytest.
 def test_without_any_other_judge_the_word_stands_all_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     lines = shown(capsys, row("kin", same_vendor=True))
     assert "same vendor" in next(line for line in lines if line.startswith("kin"))
+
+
+def test_a_board_of_a_protocol_that_leaks_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "protocol official, leaks on purpose, dialogue" in shown(capsys, row(protocol="official"))[0]
+    assert "leaks" not in "\n".join(shown(capsys, row()))

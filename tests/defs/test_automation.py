@@ -21,7 +21,9 @@ def published() -> set[dg.AssetKey]:
 def fed_by_answers() -> set[dg.AssetKey]:
     from rescue_pipeline.definitions import defs
 
-    return set((ANSWER.downstream() & PUBLISH).resolve(defs.resolve_asset_graph()))
+    # what a check of the plan finds has no step of its own
+    audited = {dg.AssetKey(["results", table]) for table in ("audit", "audit_findings")}
+    return audited | set((ANSWER.downstream() & PUBLISH).resolve(defs.resolve_asset_graph()))
 
 
 def due(pipeline: Pipeline, before: Any = None) -> Any:

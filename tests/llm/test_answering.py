@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -16,7 +17,18 @@ from rescue_pipeline.llm.asking import ask_partitions
 from rescue_pipeline.llm.judges import judge_partitions
 from rescue_pipeline.llm.rebuilding import rebuild_lake, restore_lost_plans
 from rescue_pipeline.llm.tokens import count_tokens
-from rescue_pipeline.schemas import JUDGED_TASKS, TASKS, Answers, JudgeControls, Judgements, Plan, Responses
+from rescue_pipeline.schemas import (
+    JUDGED_TASKS,
+    TASKS,
+    Answers,
+    Instances,
+    JudgeControls,
+    Judgements,
+    Plan,
+    Responses,
+    Sessions,
+    Turns,
+)
 from rescue_pipeline.tasks.parsing import ParsedAnswer
 from tests.llm.conftest import QUICK
 from tests.llm.server import Received, Said, Script, Server, always, completion, failure, in_turn
@@ -24,6 +36,7 @@ from tests.llm.world import World
 
 Serve = Callable[[Script], Server]
 MADE = Partition("made", "dialogue")
+OF_ER: dict[str, Any] = {"answers_er": Answers, "judgements_er": Judgements}
 UNIFORM = Partition("uniform", "dialogue")
 
 
@@ -202,3 +215,19 @@ def test_only_a_lake_that_lacks_plans_is_restored(workspace: Workspace) -> None:
     assert restored is not None
     assert (restored.plans, restored.rows) == (1, 3)
     assert restore_lost_plans(workspace) is None
+
+
+def test_a_rebuilt_lake_holds_the_answers_about_older_corpus_versions_too(workspace: Workspace) -> None:
+    ask_partitions(workspace, [UNIFORM], ["er"], 4)
+    parse_partition(workspace, UNIFORM, "er")
+    judge_partitions(workspace, [UNIFORM], ["er"], ["lexical-judge"])
+    before = {name: workspace.lake.read(name, schema) for name, schema in OF_ER.items()}
+    newer = replace(workspace, corpus_version="fedcba9876543210")
+    for name, schema in (("sessions", Sessions), ("turns", Turns), ("instances", Instances)):
+        rows = workspace.lake.read(name, schema).with_columns(corpus_version=pl.lit(newer.corpus_version))
+        workspace.lake.write(name, rows, name=newer.corpus_version)
+    for name in ("plan", "responses_er", *OF_ER):
+        shutil.rmtree(workspace.lake.folder(name))
+    rebuild_lake(newer)
+    for name, schema in OF_ER.items():
+        assert workspace.lake.read(name, schema).sort("request_id").equals(before[name].sort("request_id")), name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import subprocess
 import sys
@@ -272,3 +273,20 @@ def test_a_full_disk_stops_asking_and_keeps_what_was_written(
 def test_a_run_with_nothing_open_does_not_even_load_litellm(workspace: Workspace, tmp_path: Path) -> None:
     ask_partitions(workspace, [Partition("uniform", "dialogue")], ["itp"])
     subprocess.run([sys.executable, "-c", ASK_AGAIN, str(tmp_path)], check=True)
+
+
+def test_a_key_that_a_server_echoes_in_its_answer_is_stored_nowhere(
+    serve: Serve, asked_at: Callable[..., Workspace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = "live-zq71/kx83wv"
+    monkeypatch.setenv("MADE_KEY", key)
+    said = completion(json.dumps({"should_speak": "yes", "reason": f"your key is {key}"}))
+    said.body.update(system_fingerprint=f"fp {key}", model=f"made {key}")
+    workspace = asked_at(serve(always(said)), api_key_env="MADE_KEY")
+    ask_partitions(workspace, [Partition("made", "dialogue")], ["itp"], 2, policy=QUICK)
+    stored = workspace.lake.read("responses_itp", Responses)
+    assert "[key]" in stored["content"][0]
+    assert "[key]" in stored["system_fingerprint"][0]
+    journal = "".join(path.read_text() for path in workspace.datadir.journal.rglob("*.jsonl"))
+    for text in (journal, journal.replace("\\/", "/"), str(stored.to_dicts())):
+        assert "kx83wv" not in text

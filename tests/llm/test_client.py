@@ -124,9 +124,11 @@ def test_a_refusal_is_one_call(serve: Serve) -> None:
         failure(400, "made to fail", code="content_filter"),
         failure(400, "The response was filtered: ResponsibleAIPolicyViolation"),
         failure(403, "your input was flagged"),
+        failure(403, "Your request was blocked by our usage policies."),
+        failure(403, "the input did not pass moderation"),
         completion("", finish="content_filter"),
     ],
-    ids=["code", "text", "403", "finish reason"],
+    ids=["code", "text", "403", "policies", "moderation", "finish reason"],
 )
 def test_a_filtered_question_is_one_call_and_final(serve: Serve, said: Said) -> None:
     server = serve(always(said))

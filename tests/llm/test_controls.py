@@ -23,7 +23,9 @@ from rescue_pipeline.llm.controls import (
     partition_of,
     sample,
 )
+from rescue_pipeline.llm.estimating import estimate
 from rescue_pipeline.llm.judges import Judged, judge_partitions
+from rescue_pipeline.llm.planning import select
 from rescue_pipeline.schemas import JudgeControls, Judgements, Responses
 from tests.llm.conftest import entry
 from tests.llm.server import Script, Server, always, completion
@@ -207,3 +209,33 @@ def test_an_unlimited_sample_would_cover_every_instance(workspace: Workspace) ->
     everything = Sampling(instances=10_000, share=1.0)
     expected = expected_judge_requests(workspace, workspace.registry.judge(), "vp", [n, n], everything)
     assert (expected.answers, expected.repeats, expected.controls) == (2 * n, 4 * n, 4 * n)
+
+
+def test_a_limit_asks_about_the_selected_questions_alone_and_takes_no_judgement_away(workspace: Workspace) -> None:
+    answered(workspace, UNIFORM)
+    n = len(workspace.corpus.of_task("er"))
+    few = judge(workspace, UNIFORM, limit=2)
+    assert few.partitions[0].tasks["er"].by_status == {"ok": 2}
+    asked = workspace.lake.read("judgements_er", Judgements).filter(status="ok")
+    assert set(asked["instance_id"]) == {row["instance_id"] for row in select(workspace.corpus.of_task("er"), 2)}
+    assert Counter(controls(workspace)["control"])["gold"] == 2
+    repeated = set(controls(workspace).filter(control="repeat")["first_request_id"])
+    assert len(repeated) == 1
+    judge(workspace, UNIFORM)
+    everything = workspace.lake.read("judgements_er", Judgements)
+    assert Counter(everything["status"]) == {"ok": n}
+    assert repeated < set(controls(workspace).filter(control="repeat")["first_request_id"])
+    before = controls(workspace).sort(pl.all())
+    again = judge(workspace, UNIFORM, limit=2)
+    assert sum(summary.asked for summary in again.partitions + again.controls) == 0
+    assert workspace.lake.read("judgements_er", Judgements).sort("request_id").equals(everything.sort("request_id"))
+    assert controls(workspace).sort(pl.all()).equals(before)
+
+
+def test_an_estimate_counts_what_the_judge_is_asked_within_the_limit(workspace: Workspace) -> None:
+    answered(workspace, UNIFORM)
+    for limit in (2, 4, None):
+        expected = estimate(workspace, [UNIFORM], ["er"], limit=limit, judges=["lexical-judge"])
+        [line] = [line for line in expected.lines if line.purpose == "judge"]
+        told = judge_partitions(workspace, [UNIFORM], ["er"], ["lexical-judge"], limit=limit)
+        assert line.remaining == sum(summary.asked for summary in told.partitions + told.controls), limit

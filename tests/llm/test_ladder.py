@@ -82,7 +82,13 @@ def test_servers_say_in_many_ways_that_they_take_no_tools(serve: Serve, said: Sa
 
 
 @pytest.mark.parametrize(
-    "said", [failure(400, "made to fail"), failure(401, "response_format: wrong key"), failure(404, "no such model")]
+    "said",
+    [
+        failure(400, "made to fail"),
+        failure(400, "the message does not fit the schema of the conversation table in our database"),
+        failure(401, "response_format: wrong key"),
+        failure(404, "no such model"),
+    ],
 )
 def test_an_error_about_something_else_is_no_reason_to_step_down(serve: Serve, said: Said) -> None:
     server = serve(always(said))

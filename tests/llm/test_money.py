@@ -114,6 +114,47 @@ def test_the_estimate_is_within_15_percent_of_what_is_then_used(tmp_path: Path, 
     )
 
 
+def listing(request: Received, number: int) -> Said:
+    """An answer to a list of questions, or to a single one."""
+    messages = request.body["messages"]
+    ids = re.findall(r"^=== Question (\S+)$", "\n".join(message["content"] for message in messages), re.MULTILINE)
+    said = answering(request, number)
+    if not ids:
+        return said
+    one = json.loads(said.body["choices"][0]["message"]["content"])
+    answer = json.dumps({"answers": [{"id": key, **one} for key in ids]})
+    return completion(answer, usage=(count_tokens(messages), count_text(answer)))
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_lists_are_expected_to_take_what_their_questions_take(tmp_path: Path, serve: Serve, is_known: bool) -> None:
+    """Measured of single questions, the length of a list is within 15 %; and so are single questions of lists."""
+    workspace = world(tmp_path, serve(listing), sessions=2)
+    clean, official = PAID, Partition("paid", "dialogue", "official")
+    first, then = (clean, official) if is_known else (official, clean)
+    # baselines' replies without tokens are no measure of anything
+    ask_partitions(workspace, [Partition("majority", "dialogue")], TASKS)
+    spending = Spending(budget_usd=100.0)
+    ask_partitions(workspace, [first], TASKS, spending=spending, policy=QUICK)
+    before = spent(workspace)["answer"]
+    expected = told(estimate(workspace, [then], TASKS), "answer")
+    ask_partitions(workspace, [then], TASKS, spending=spending, policy=QUICK)
+    used = {name: value - before[name] for name, value in spent(workspace)["answer"].items()}
+    assert expected["requests"] == used["requests"]
+    assert expected["completion_tokens"] == pytest.approx(used["completion_tokens"], rel=0.15)
+    assert expected["cost_usd"] == pytest.approx(used["cost_usd"], rel=0.15)
+
+
+def test_declared_lengths_grow_with_the_questions_and_baselines_are_no_measure(tmp_path: Path, serve: Serve) -> None:
+    workspace = world(tmp_path, serve(answering), sessions=2)
+    parts = {name: Partition("paid", "dialogue", name) for name in ("clean", "official")}
+    unmeasured = {name: told(estimate(workspace, [part], ["itp"]), "answer") for name, part in parts.items()}
+    assert unmeasured["official"]["completion_tokens"] >= unmeasured["clean"]["completion_tokens"] > 0
+    assert unmeasured["official"]["requests"] < unmeasured["clean"]["requests"]
+    ask_partitions(workspace, [Partition("majority", "dialogue")], ["itp"])
+    assert told(estimate(workspace, [parts["clean"]], ["itp"]), "answer") == unmeasured["clean"]
+
+
 def test_an_estimate_asks_nothing_plans_nothing_and_knows_what_is_done(tmp_path: Path, serve: Serve) -> None:
     server = serve(answering)
     workspace = world(tmp_path, server, sessions=1)

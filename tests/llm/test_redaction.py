@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import json
+from urllib.parse import quote
 
 import pytest
 
-from rescue_pipeline.llm.redaction import MAX_CHARACTERS, redact
+from rescue_pipeline.llm.redaction import MAX_CHARACTERS, redact, without_keys
 
 KEY = "abcdef-1234567890-ghijkl"
 SENTENCE = 'Nobody said "stay" when the harbour lights went out, not even Bo.'
@@ -46,3 +48,25 @@ def test_what_was_sent_does_not_come_back_whole_or_in_part(echo: str) -> None:
 def test_what_explains_the_error_stays_on_one_short_line() -> None:
     assert redact("Rate limit reached\nfor made-model") == "Rate limit reached for made-model"
     assert len(redact("x" * 100_000)) == MAX_CHARACTERS
+
+
+SLASHED = "live/key+41:with=signs"
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        SLASHED,
+        quote(SLASHED, safe=""),
+        base64.b64encode(SLASHED.encode()).decode(),
+        base64.urlsafe_b64encode(SLASHED.encode()).decode().rstrip("="),
+        SLASHED.replace("/", "\\/"),
+    ],
+)
+def test_a_known_key_goes_in_every_form_it_may_be_written_in(form: str) -> None:
+    assert redact(f"refused <{form}> here", secrets=[SLASHED]) == "refused <[key]> here"
+    assert without_keys({"content": f"<{form}>", "attempts": 1, "error": None}, [SLASHED]) == {
+        "content": "<[key]>",
+        "attempts": 1,
+        "error": None,
+    }

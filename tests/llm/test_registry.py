@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rescue_pipeline.errors import UsageError
-from rescue_pipeline.llm.registry import load_registry
+from rescue_pipeline.llm.registry import ModelEntry, load_registry
 
 BASELINES = ["uniform", "majority", "heuristic", "lexical"]
 
@@ -169,8 +169,25 @@ def test_what_could_leak_sessions_or_keys_is_refused(tmp_path: Path, fields: str
     assert "1234" not in str(caught.value)
 
 
-def test_a_server_of_ones_own_may_be_local_wherever_it_stands(tmp_path: Path) -> None:
+def test_a_server_of_ones_own_may_be_local(tmp_path: Path) -> None:
     path = user_file(
-        tmp_path, "models:\n  - {id: a, litellm: openai/m, api_base: 'http://gpu.example:8000/v1', local: true}\n"
+        tmp_path, "models:\n  - {id: a, litellm: openai/m, api_base: 'http://gpu.internal:8000/v1', local: true}\n"
     )
     assert load_registry(path).get("a").local
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["127.0.0.1", "10.0.0.7", "192.168.1.2", "172.16.0.1", "169.254.1.1", "[fd00::1]", "gpu", "a.local", "a.internal"],
+)
+def test_a_host_that_is_ones_own_by_its_name_may_be_local(host: str) -> None:
+    assert ModelEntry(id="a", litellm="openai/m", api_base=f"http://{host}:8000/v1", local=True).local
+
+
+@pytest.mark.parametrize("host", ["llm.example.com", "8.8.8.8", "0.0.0.0", "[2600::1]"])
+def test_a_public_host_is_local_only_when_it_is_named_again(host: str) -> None:
+    made = {"id": "a", "litellm": "openai/m", "api_base": f"https://{host}/v1", "local": True}
+    for other in (None, "other.example.com"):
+        with pytest.raises(ValueError, match="local_host: "):
+            ModelEntry.model_validate({**made, "local_host": other})
+    assert ModelEntry.model_validate({**made, "local_host": host.strip("[]")}).local

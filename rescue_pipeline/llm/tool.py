@@ -1,0 +1,3 @@
+"""The tool as whose arguments an answer may be given."""
+
+TOOL_NAME = "answer"
