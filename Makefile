@@ -9,7 +9,7 @@ help:
 	@echo "make demo    the whole pipeline on the demo corpus, offline"
 	@echo "make test    the test suite"
 	@echo "make lint    ruff, mypy, sqlfluff"
-	@echo "make bench   time and memory of the demo and of generated corpora (minutes)"
+	@echo "make bench   the demo, generated corpora, asking: throughput, quota, memory, kills (half an hour)"
 	@echo "make docs    dbt's documentation of every table, as one page"
 	@echo "make wheel   build the source distribution and, from it, the wheel into dist/"
 

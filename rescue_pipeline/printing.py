@@ -17,7 +17,7 @@ from rescue_pipeline.purging import Purged
 from rescue_pipeline.report.formatting import counted
 
 MOST_LINES = 10
-READABLE_QUERY = "select model, itp_f1, complete from results.leaderboard where scenario = 'both'"
+READABLE_QUERY = "select model, itp_f1 from results.leaderboard where scenario = 'both'"
 MOST_REJECTS = 50
 RESEARCH_ONLY = "For research only: never for clinical use, and no judgement of any person."
 

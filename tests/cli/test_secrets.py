@@ -126,7 +126,3 @@ def test_a_purged_session_is_found_nowhere_in_the_data_directory(searched: Searc
         assert searched.holding(needle) <= {"planted.jsonl"}
     left = [line for path in (searched.data / "journal").rglob("*.jsonl") for line in path.read_text().splitlines()]
     assert any('"model": "made"' in line for line in left)  # what was paid for about other sessions stays
-    again = rescue("run", "--corpus", "planted.jsonl", "--models", "lexical", cwd=searched.folder, data=searched.data)
-    assert again.returncode == 0, again.stderr
-    for needle in (*PLANTED, SESSION):
-        assert searched.holding(needle) <= {"planted.jsonl"}

@@ -217,7 +217,7 @@ def test_thrown_open_nobody_waits_any_more(monkeypatch: pytest.MonkeyPatch) -> N
         ({"retry-after": " 1.5 "}, 1.5),
         ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
         ({"Retry-After": "Tue, 01 Dec 2026 12:00:07 GMT"}, 7.0),
-        ({"Retry-After": "Tue, 01 Dec 2026 11:00:00 GMT"}, 0.0),
+        ({"Retry-After": "Tue, 01 Dec 2026 11:00:00 GMT"}, None),
         ({"Retry-After": "soon"}, None),
         ({"Retry-After": ""}, None),
         ({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "6m0s"}, 360.0),
