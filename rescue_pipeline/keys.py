@@ -26,11 +26,7 @@ def read_key(variable: str) -> str | None:
 def known_secrets() -> set[str]:
     """The value of everything that is named like a key, here or in .env: what must never be shown."""
     named = [*os.environ.items(), *_dotenv().items()]
-    return {
-        value
-        for name, value in named
-        if value and _KEY_VARIABLE.search(name) and is_tellable(value)
-    }
+    return {value for name, value in named if value and _KEY_VARIABLE.search(name) and is_tellable(value)}
 
 
 def is_tellable(value: str) -> bool:
