@@ -42,13 +42,16 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, object
         port = free.getsockname()[1]
     command = [str(Path(PYTHON).with_name("transformers")), "serve", "--host", "127.0.0.1", "--port", str(port)]
     server = subprocess.Popen(
-        [*command, "--device", "cpu", str(folder)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [*command, "--device", "cpu", folder.name],
+        cwd=folder.parent,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     try:
         _wait_for(f"http://127.0.0.1:{port}/v1/models", server)
         yield {
             "id": "tiny",
-            "litellm": f"openai/{folder}",
+            "litellm": f"openai/{folder.name}",
             "api_base": f"http://127.0.0.1:{port}/v1",
             "local": True,
             "params": {"max_tokens": 24},
